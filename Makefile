@@ -1,0 +1,58 @@
+# Every target sets up what it needs in .venv; a second run does nothing that is already done.
+PYTHON ?= python3
+PORT ?= 8000
+VENV := .venv
+PY := $(VENV)/bin/python
+LESSONS := $(notdir $(basename $(wildcard chapters/*.md)))
+EXECUTED := $(LESSONS:%=_build/executed/%)
+PACKAGE := $(shell find companion -name '*.py' -o -name '*.html')
+PRESS := $(shell find book -type f -not -path '*/__pycache__/*')
+EDITIONS := $(wildcard chapters/zh/* chapters/en/*)
+
+.PHONY: help book serve notebooks test lint clean
+.DEFAULT_GOAL := help
+.SECONDEXPANSION:
+.DELETE_ON_ERROR:
+
+help:  ## show this list
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
+
+book: _build/site/index.html  ## build the website of both languages into _build/site/
+	@echo "Open _build/site/index.html (make serve adds the full-text search)"
+
+serve: book  ## build the website and serve it on this machine: make serve PORT=8000
+	@echo "http://127.0.0.1:$(PORT)/  (stop with Ctrl+C)"
+	@$(PY) -m http.server $(PORT) --bind 127.0.0.1 --directory _build/site
+
+notebooks: $(VENV)/dev  ## compose and execute both editions of the lessons that changed
+	@$(MAKE) --no-print-directory --jobs 2 $(EXECUTED)
+
+test: $(VENV)/dev book  ## run all tests: package, notebooks of both editions, lint, website
+	$(PY) -m pytest
+
+lint: $(VENV)/dev  ## check the lessons and the code, without running them
+	@$(PY) -m book.lint
+	@$(PY) -m ruff check .
+	@$(PY) -m ruff format --check .
+
+clean:  ## remove what was built, and the environment
+	rm -rf $(VENV) _build *.egg-info .pytest_cache .hypothesis .ruff_cache
+
+_build/site/index.html: $(EDITIONS) $(PRESS) _config.yml _toc.yml | $(VENV)/site
+	@echo "Building the website, about a minute:"
+	@$(PY) -m book.website
+
+_build/executed/%: chapters/%.md $$(wildcard chapters/*/$$*.*) $(PACKAGE) book/compose.py book/lesson.py book/references.bib constraints.txt
+	@$(PY) -m book.compose $*
+	@mkdir -p $(@D) && touch $@
+
+$(VENV)/site $(VENV)/dev: $(VENV)/%: pyproject.toml constraints.txt | $(VENV)/bin/python
+	@echo "Installing what '$*' needs, about a minute:"
+	@$(PY) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[$*]'
+	@touch $@
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' \
+	  || { echo "Python 3.11, 3.12 or 3.13 is needed, this is $$($(PYTHON) --version); try: make PYTHON=python3.12" >&2; exit 1; }
+	@$(PYTHON) -m venv $(VENV) \
+	  || { rm -rf $(VENV); echo "The module venv is missing; on Debian or Ubuntu: apt-get install python3-venv" >&2; exit 1; }

@@ -1,0 +1,57 @@
+// Full-text search by Pagefind where the site is served; a filter over the titles where it is opened from a file.
+(function () {
+  const box = document.getElementById("course-search");
+  const input = box.querySelector("input[type=search]");
+  const status = document.getElementById("search-status");
+  const list = document.getElementById("search-results");
+  const query = new URLSearchParams(location.search).get("q") || "";
+  input.value = query;
+  input.focus();
+
+  function show(entries, note) {
+    status.textContent = entries.length
+      ? `${entries.length} ${box.dataset.found}`
+      : `${box.dataset.none} “${query}”`;
+    if (note) status.textContent += ` (${note})`;
+    list.replaceChildren(...entries.map(({ title, url, excerpt }) => {
+      const item = document.createElement("li");
+      const link = item.appendChild(document.createElement("a"));
+      link.href = url;
+      link.textContent = title;
+      if (excerpt) {
+        const text = item.appendChild(document.createElement("p"));
+        text.innerHTML = excerpt; // Pagefind escapes the page's text and adds <mark>
+      }
+      return item;
+    }));
+  }
+
+  function byTitle() {
+    const links = [...document.querySelectorAll(".bd-links a.reference")];
+    const words = query.toLowerCase().split(/\s+/).filter(Boolean);
+    show(
+      links
+        .map((link) => ({ title: link.textContent.trim(), url: link.href }))
+        .filter(({ title }) => words.every((word) => title.toLowerCase().includes(word))),
+      box.dataset.offline,
+    );
+  }
+
+  async function byText() {
+    const pagefind = await import(new URL(box.dataset.pagefind, location.href));
+    const found = await pagefind.search(query);
+    const pages = await Promise.all(found.results.map((result) => result.data()));
+    show(pages.flatMap((page) => {
+      const sections = page.sub_results.length ? page.sub_results : [page];
+      return sections.map((section) => ({
+        title: section.title && section.title !== page.meta.title ? `${page.meta.title} › ${section.title}` : page.meta.title,
+        url: section.url || page.url,
+        excerpt: section.excerpt,
+      }));
+    }));
+  }
+
+  if (!query) return;
+  if (location.protocol === "file:") byTitle();
+  else byText().catch(byTitle);
+})();
