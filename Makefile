@@ -9,7 +9,7 @@ PACKAGE := $(shell find companion -name '*.py' -o -name '*.html')
 PRESS := $(shell find book -type f -not -path '*/__pycache__/*')
 EDITIONS := $(wildcard chapters/zh/* chapters/en/*)
 
-.PHONY: help book serve notebooks test lint clean
+.PHONY: help book serve notebooks test test-slow test-all lint clean
 .DEFAULT_GOAL := help
 .SECONDEXPANSION:
 .DELETE_ON_ERROR:
@@ -29,6 +29,11 @@ notebooks: $(VENV)/dev  ## compose and execute both editions of the lessons that
 
 test: $(VENV)/dev book  ## run all tests: package, notebooks of both editions, lint, website
 	$(PY) -m pytest
+
+test-slow: $(VENV)/dev  ## run what make test leaves out: empty environments, every notebook anew, the plain book
+	$(PY) -m pytest -m slow
+
+test-all: test test-slow  ## run both
 
 lint: $(VENV)/dev  ## check the lessons and the code, without running them
 	@$(PY) -m book.lint

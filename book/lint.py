@@ -25,8 +25,7 @@ ALLOWED_IMPORTS = {
     "companion",
 } | sys.stdlib_module_names
 LONGEST_CODE_LINE = 72
-_CJK = r"[\u3400-\u9fff]"
-_UNSPACED = re.compile(rf"{_CJK}(?=[$`](?!\s))|(?<=[^\s$`][$`]){_CJK}")
+_CJK = re.compile(r"[\u3400-\u9fff]")
 _FORMULA_OR_CODE = re.compile(r"```.*?```|\$\$.*?\$\$|\$[^$\n]+\$|`[^`\n]+`", re.S)
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
 _CHECK = re.compile(r"""\bcheck\(\s*["'](\d+\.\d+)["']""")
@@ -121,11 +120,15 @@ def _chinese_typography(source):
     for offset, (ours, theirs) in enumerate(zip(source.split("\n"), fixed.split("\n"), strict=True)):
         if ours != theirs:
             yield offset, f"Chinese spacing or punctuation: {ours.strip()!r} should be {theirs.strip()!r}"
-    without_code = re.sub(r"```.*?```", lambda match: "\n" * match[0].count("\n"), source, flags=re.S)
-    for offset, line in enumerate(without_code.split("\n")):
-        if found := _UNSPACED.search(line):
-            near = line[max(found.start() - 6, 0) : found.end() + 6]
-            yield offset, f"a space is missing between a Chinese character and a formula or code: {near!r}"
+    without_fences = re.sub(r"```.*?```", lambda match: "\n" * match[0].count("\n"), source, flags=re.S)
+    for offset, line in enumerate(without_fences.split("\n")):
+        for span in _FORMULA_OR_CODE.finditer(line):
+            if _CJK.match(line[: span.start()][-1:]) or _CJK.match(line, span.end()):
+                near = line[max(span.start() - 6, 0) : span.end() + 6]
+                yield (
+                    offset,
+                    f"a space is missing between a Chinese character and a formula or code: {near!r}",
+                )
 
 
 def _code_problems(source):

@@ -88,11 +88,11 @@ def attention(q, k, v, *, scale=None, bias=None, mask=None):
 
 
 def causal_mask(query_positions, key_positions):
-    """Return True where a query may look: key position ≤ query position; `(*batch, query_len, key_len)`.
+    """Return True where a query may look, that is, where key position ≤ query position.
 
-    Positions are `(seq_len,)`, or `(batch, 1, seq_len)` if they differ within the batch. With a cache of n
-    keys the queries stand at n, n + 1, …: give these positions, and the mask is right where a square lower
-    triangle would not be.
+    The shape is `(*batch, query_len, key_len)`. Positions are `(seq_len,)`, or `(batch, 1, seq_len)` if they
+    differ within the batch. With a cache of n keys the queries stand at n, n + 1, …: give these positions,
+    and the mask is right where a square lower triangle would not be.
 
     >>> causal_mask([2, 3], [0, 1, 2, 3]).astype(int)
     array([[1, 1, 1, 0],

@@ -106,7 +106,8 @@ def pairing_permutation(head_dim):
     >>> pairing_permutation(6)
     array([0, 2, 4, 1, 3, 5])
 
-    Raises TypeError or ValueError unless `head_dim` is an even integer ≥ 2.
+    Raises TypeError or ValueError unless `head_dim` is an even integer ≥ 2. Source: `permute` in the script
+    of Hugging Face that converts Meta's Llama weights, `convert_llama_weights_to_hf.py`.
     """
     dims = np.arange(_even_size("head_dim", head_dim))
     return np.concatenate([dims[0::2], dims[1::2]])

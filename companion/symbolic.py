@@ -27,7 +27,13 @@ def prove(lhs, rhs):
 
 
 def rotation(angle):
-    """Return the 2 × 2 matrix that turns the plane by `angle` radians, counter-clockwise."""
+    """Return the 2 × 2 matrix that turns the plane by `angle` radians, counter-clockwise.
+
+    >>> rotation(sympy.pi / 2)
+    Matrix([
+    [0, -1],
+    [1,  0]])
+    """
     cos, sin = sympy.cos(angle), sympy.sin(angle)
     return sympy.Matrix([[cos, -sin], [sin, cos]])
 
@@ -65,3 +71,24 @@ def softmax_rows(scores):
     """
     raised = scores.applyfunc(sympy.exp)
     return sympy.Matrix(*scores.shape, lambda i, j: raised[i, j] / sum(raised[i, :]))
+
+
+def block_rotation(angles, *, pairing="adjacent"):
+    """Return the d × d matrix that turns pair i by `angles[i]` radians: d/2 rotations of the plane side by side.
+
+    `"adjacent"` pairs (2i, 2i + 1), so the rotations stand on the diagonal (RoFormer, Eq. 15); `"half"` pairs
+    (i, i + d/2), which gives four diagonal blocks.
+
+    >>> block_rotation([sympy.Symbol("a")])
+    Matrix([
+    [cos(a), -sin(a)],
+    [sin(a),  cos(a)]])
+
+    Raises ValueError for another pairing.
+    """
+    if pairing == "adjacent":
+        return sympy.diag(*map(rotation, angles))
+    if pairing == "half":
+        cos, sin = (sympy.diag(*map(function, angles)) for function in (sympy.cos, sympy.sin))
+        return sympy.Matrix(sympy.BlockMatrix([[cos, -sin], [sin, cos]]))
+    raise ValueError(f"pairing must be 'half' or 'adjacent', got {pairing!r}")

@@ -1,0 +1,90 @@
+"""The project on machines that have little: an empty environment, an empty folder, another day."""
+
+import os
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+import pytest
+import yaml
+
+from book.lesson import LANGS, ROOT
+from tests.test_editions import WITH_CODE
+from tests.test_faults import copy_project
+
+pytestmark = pytest.mark.slow
+
+RUN_CELLS = """
+import json, sys
+from IPython.core.interactiveshell import InteractiveShell
+shell = InteractiveShell.instance()
+for cell in json.load(open(sys.argv[1], encoding="utf8"))["cells"]:
+    if cell["cell_type"] == "code":
+        shell.run_cell("".join(cell["source"])).raise_error()
+"""
+
+
+def run(*command, **options):
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, **options)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def new_environment(tmp_path_factory):
+    """Return a function that makes an empty environment, installs into it from the project, and returns its python."""
+
+    def make(name, *arguments):
+        folder = tmp_path_factory.mktemp(name) / "venv"
+        venv.create(folder, with_pip=True)
+        python = folder / "bin" / "python"
+        run(python, "-m", "pip", "install", "--quiet", *arguments, cwd=ROOT)
+        return python
+
+    return make
+
+
+def test_the_pip_section_of_the_environment_file_is_enough(new_environment, tmp_path):
+    section = yaml.safe_load((ROOT / "environment.yml").read_text("utf8"))["dependencies"][-1]["pip"]
+    python = new_environment("conda", *(word for line in section for word in line.split(" ", 1)))
+    assert "sympy" in run(
+        python, "-c", "import companion.symbolic, sympy; print(sympy.__name__)", cwd=tmp_path
+    )
+
+
+@pytest.fixture(scope="module")
+def bare(new_environment, tmp_path_factory):
+    """An environment with the wheel of companion, numpy, sympy, matplotlib and IPython only."""
+    wheels = tmp_path_factory.mktemp("wheels")
+    run(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", wheels, ".", cwd=ROOT)
+    return new_environment(
+        "bare", "-c", "constraints.txt", "numpy", "sympy", "matplotlib", "ipython", *wheels.iterdir()
+    )
+
+
+@pytest.mark.parametrize("lang", LANGS)
+@pytest.mark.parametrize("path", WITH_CODE, ids=lambda path: path.stem)
+def test_a_notebook_runs_in_an_empty_folder(bare, tmp_path, path, lang):
+    environment = {**os.environ, "MPLBACKEND": "agg"}
+    run(bare, "-c", RUN_CELLS, path.parent / lang / f"{path.stem}.ipynb", cwd=tmp_path, env=environment)
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory):
+    return copy_project(tmp_path_factory.mktemp("copy"))
+
+
+def test_composing_anew_gives_the_committed_editions_byte_by_byte(project):
+    before = {file: file.read_bytes() for lang in LANGS for file in (project / "chapters" / lang).iterdir()}
+    run(sys.executable, "-m", "book.compose", cwd=project, env={**os.environ, "PYTHONPATH": str(project)})
+    changed = [file.relative_to(project) for file, content in before.items() if file.read_bytes() != content]
+    assert changed == []
+
+
+def test_the_plain_jupyter_book_build_is_clean(project, tmp_path):
+    command = [Path(sys.executable).with_name("jupyter-book"), "build", ".", "-W", "-n", "--keep-going"]
+    output = run(*command, "--path-output", tmp_path, cwd=project)
+    assert "build succeeded" in output
+    for lang in LANGS:
+        assert (tmp_path / "_build" / "html" / "chapters" / lang / "04_rope.html").exists()

@@ -1,0 +1,89 @@
+"""The house itself: the tree in the README, its commands, the one list of dependencies."""
+
+import re
+import subprocess
+import tomllib
+
+import pytest
+import yaml
+from packaging.requirements import Requirement
+
+from book.lesson import ROOT
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf8"))["project"]
+READMES = ["README.md", "README.zh.md"]
+
+
+def tracked():
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    return [line for line in listed.stdout.splitlines() if (ROOT / line).exists()]
+
+
+def block(readme, opening):
+    """Return the lines of the first code block of a README that holds `opening`."""
+    blocks = re.findall(r"```\w*\n(.*?)```", (ROOT / readme).read_text("utf8"), re.S)
+    return next(text for text in blocks if opening in text).splitlines()
+
+
+@pytest.mark.parametrize("readme", READMES)
+def test_the_tree_in_the_readme_is_the_tree_on_the_disk(readme):
+    top = {path.split("/")[0] for path in tracked()}
+    shown = {
+        name.rstrip("/")
+        for line in block(readme, "companion/")
+        for name in re.split(r" {2,}", line)[0].split()
+    }
+    assert {name for name in shown if not name.startswith("NN_")} == {
+        name for name in top if name != ".gitignore"
+    }
+
+
+@pytest.mark.parametrize("readme", READMES)
+def test_every_command_in_the_readme_is_a_target(readme):
+    targets = set(re.findall(r"^([a-z-]+):.*##", (ROOT / "Makefile").read_text("utf8"), re.M))
+    commands = set(re.findall(r"\bmake ([a-z-]+)", (ROOT / readme).read_text("utf8")))
+    assert {"book", "test"} <= commands <= targets
+
+
+@pytest.mark.parametrize("readme", READMES)
+def test_every_local_link_of_the_readme_leads_somewhere(readme):
+    links = re.findall(r"\]\(([^)\s]+)\)", (ROOT / readme).read_text("utf8"))
+    assert [link for link in links if not link.startswith("http") and not (ROOT / link).exists()] == []
+
+
+def test_the_two_readmes_show_the_same_commands():
+    first, second = (re.findall(r"\bmake [a-z-]+", (ROOT / readme).read_text("utf8")) for readme in READMES)
+    assert sorted(set(first)) == sorted(set(second))
+
+
+def test_numpy_is_the_only_dependency_one_must_have():
+    assert [Requirement(line).name for line in PROJECT["dependencies"]] == ["numpy"]
+    assert {"torch", "kernels", "site", "notebooks", "classroom", "dev"} <= set(
+        PROJECT["optional-dependencies"]
+    )
+
+
+def test_every_dependency_has_one_pinned_version_that_satisfies_it():
+    lines = [
+        line for line in (ROOT / "constraints.txt").read_text("utf8").splitlines() if line and line[0] != "#"
+    ]
+    pins = {}
+    for requirement in map(Requirement, lines):
+        assert [part.operator for part in requirement.specifier] == ["=="], requirement
+        pins[requirement.name.lower().replace("_", "-")] = next(iter(requirement.specifier)).version
+    groups = [PROJECT["dependencies"], *PROJECT["optional-dependencies"].values()]
+    for requirement in map(Requirement, (line for group in groups for line in group)):
+        if requirement.name != PROJECT["name"]:
+            assert requirement.specifier.contains(pins[requirement.name]), requirement
+
+
+def test_the_environment_file_has_no_list_of_its_own():
+    environment = yaml.safe_load((ROOT / "environment.yml").read_text("utf8"))
+    python, pip, section = environment["dependencies"]
+    assert python.startswith("python=3.") and pip == "pip"
+    assert section["pip"][0] == "-c constraints.txt" and all(line.startswith("-") for line in section["pip"])
