@@ -66,8 +66,8 @@ def edition_toc(toc, lang):
 
 
 def edition_config(config, lang):
-    """Return _config.yml with the words of book/{lang}.yml and what only the website has."""
-    config = _merged(config, yaml.safe_load((BOOK / f"{lang}.yml").read_text("utf8")))
+    """Return _config.yml with what book/{lang}.yml adds to it and what only the website has."""
+    config = _merged(config, _edition(lang)["config"])
     config["html"]["favicon"] = os.path.relpath(ROOT / config["html"]["favicon"], CHAPTERS / lang)
     config["sphinx"]["local_extensions"] = {name: str(BOOK / "extensions") for name in EXTENSIONS}
     config["sphinx"]["config"] |= {
@@ -112,7 +112,10 @@ def build_edition(lang):
         )
     shutil.copytree(work / "_build" / "html", SITE / lang)
     for page in (SITE / lang).rglob("*.html"):
-        page.write_text(_UNUSED.sub("", page.read_text("utf8")), "utf8")
+        text = _UNUSED.sub("", page.read_text("utf8"))
+        for words, translated in _edition(lang)["untranslated"].items():
+            text = text.replace(f'"{words}"', f'"{translated}"')
+        page.write_text(text, "utf8")
     print(f"  {lang}: built without a warning", flush=True)
 
 
@@ -139,6 +142,10 @@ def build():
     shutil.copy(BOOK / "static" / "root.html", SITE / "index.html")
     (SITE / ".nojekyll").touch()
     index_search()
+
+
+def _edition(lang):
+    return yaml.safe_load((BOOK / f"{lang}.yml").read_text("utf8"))
 
 
 def _merged(base, extra):

@@ -22,7 +22,7 @@ def plot_weights(weights, ax, labels):
 def plot_changes(changes, ax, labels):
     """Draw bars, one group a position i: how far each output row moved, one colour an experiment of `changes`."""
     width = 0.8 / len(changes)
-    for k, (row, label, color) in enumerate(zip(changes, labels, (BLUE, ORANGE, GREEN))):
+    for k, (row, label, color) in enumerate(zip(changes, labels, (BLUE, ORANGE, GREEN), strict=False)):
         at = np.arange(len(row)) + (k - (len(changes) - 1) / 2) * width
         ax.bar(at, row, width * 0.9, color=color, label=label)
     ax.set_xticks(range(len(changes[0])))

@@ -18,8 +18,9 @@ def prove(lhs, rhs):
     ValueError: the two sides are not equal: left - right = -sin(x) + sin(2*x)
     """
     lhs, rhs = sympy.sympify(lhs), sympy.sympify(rhs)
-    if getattr(lhs, "shape", ()) != getattr(rhs, "shape", ()):
-        raise ValueError(f"the two sides have different shapes: left {lhs.shape}, right {rhs.shape}")
+    left, right = (getattr(side, "shape", ()) for side in (lhs, rhs))
+    if left != right:
+        raise ValueError(f"the two sides have different shapes: left {left}, right {right}")
     gap = sympy.simplify(sympy.expand_complex(sympy.expand(lhs - rhs)))
     if gap != gap * 0:
         raise ValueError(f"the two sides are not equal: left - right = {gap}")

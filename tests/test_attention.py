@@ -101,7 +101,8 @@ def test_scores_of_unit_variance_vectors_have_unit_variance():
 def test_a_bias_is_added_after_scaling():
     q, k, bias = vectors(0, 3, 16), vectors(1, 4, 16), vectors(2, 3, 4)
     np.testing.assert_array_equal(attention_scores(q, k, bias=bias), attention_scores(q, k) + bias)
-    np.testing.assert_array_equal(attention_scores(q, k, scale=0.5, bias=bias), (q @ k.T) * 0.5 + bias)
+    halved = attention_scores(q, k, scale=0.5, bias=bias)
+    np.testing.assert_allclose(halved, (q @ k.T) * 0.5 + bias, rtol=0, atol=rounding(q, k, terms=16))
 
 
 def test_a_mask_is_true_where_a_query_may_look():

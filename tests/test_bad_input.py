@@ -175,11 +175,11 @@ OFFSET_CASES = [
 ]
 
 
-def score_cases(function, *values):
-    """What attention and attention_scores refuse alike; `values` stands behind q and k."""
+def score_cases(function, *, with_values):
+    """What attention and attention_scores refuse alike."""
 
     def wrong(says, q=HEADS, k=HEADS, error=ValueError, **kwargs):
-        v = [np.ones((*k.shape[:-1], 2))] if values and isinstance(k, np.ndarray) and k.ndim > 1 else values
+        v = [np.ones((*k.shape[:-1], 2))] if with_values else []
         return case(function, q, k, *v, error=error, says=says, **kwargs)
 
     return [
@@ -187,9 +187,8 @@ def score_cases(function, *values):
         wrong("k must be a floating-point array, got dtype bool", k=HEADS > 0, error=TypeError),
         wrong("q must be a floating-point array, got dtype <U1", q="q", error=TypeError),
         wrong("q must have the axes (*batch, seq_len, head_dim), got (6,)", q=np.ones(6)),
-        wrong("k must have the axes (*batch, seq_len, head_dim), got (6,)", k=np.ones(6))
-        if not values
-        else wrong("must have the same head_dim ≥ 1", q=np.ones((3, 0)), k=np.ones((3, 0))),
+        wrong("k must have the axes (*batch, seq_len, head_dim), got (6,)", k=np.ones(6)),
+        wrong("must have the same head_dim ≥ 1", q=np.ones((3, 0)), k=np.ones((3, 0))),
         wrong(
             "q and k must have the same head_dim ≥ 1, got shapes (2, 4, 3, 6) and (2, 4, 3, 1)",
             k=HEADS[..., :1],
@@ -293,8 +292,8 @@ CASES = [
     *ROPE_CASES,
     *MATRIX_CASES,
     *size_cases(pairing_permutation, "head_dim"),
-    *score_cases(attention_scores),
-    *score_cases(attention, ROWS),
+    *score_cases(attention_scores, with_values=False),
+    *score_cases(attention, with_values=True),
     *VALUE_CASES,
     *WEIGHT_CASES,
     *positions_cases(causal_mask, "query_positions", [0]),

@@ -67,6 +67,7 @@ def open_page(browser):
     def open_page(address, width=1280, **options):
         context = browser.new_context(viewport={"width": width, "height": 900}, **options)
         contexts.append(context)
+        context.set_default_timeout(10_000)
         page = context.new_page()
         home = urlsplit(address).netloc
         page.on(
