@@ -100,7 +100,7 @@ def build_edition(lang):
         "-n",
         "--keep-going",
     ]
-    built = subprocess.run(command, capture_output=True, text=True)
+    built = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "NO_COLOR": "1"})
     if built.returncode:
         lines = [
             line

@@ -67,7 +67,7 @@ WRONG = [
     ("1.4", one_entry(0, 1, 1e-12), "太小", "too small"),
     ("1.5", lambda before, after: recover(after, before), "方向反了", "other way round"),
     ("1.5", lambda before, after: np.arange(len(before)), "结果[0] 应该是 1", "result[0] should be 1"),
-    ("1.6", lambda bias: count(bias, both=False), "列也要一起换", "reorder the columns too"),
+    ("1.6", lambda bias: count(bias, both=False), "列也要一起重排", "reorder the columns too"),
     ("1.6", lambda bias: 24, "按距离扣分", "charge for distance"),
     ("1.7", lambda u: list(range(len(u)))[::-1], "倒序不总是管用", "reversing does not always work"),
     ("1.7", lambda u: list(range(len(u))), "加权和没有变", "the weighted sum stays"),

@@ -149,7 +149,7 @@ def exercise_6(unseen_orders):
             continue
         if difference(got, _count(bias, both=False)) is None:
             return (
-                f"{zh}：你只换了行，列也要一起换",
+                f"{zh}：你只重排了行，列也要一起重排",
                 f"{en}: you reordered the rows only; reorder the columns too",
             )
         return f"{zh}：{hint[0]}", f"{en}: {hint[1]}"
