@@ -25,8 +25,13 @@ from book.lesson import LANGS, ROOT, lesson_paths, read_lesson, split_solution
 VARIANTS = ("reader", "solved")
 _WORDS = re.compile(r"«(.*?)\|\|(.*?)»", re.S)
 _CITE = re.compile(r"\{cite\}`([^`]+)`")
-_WIDE = r"[\u3000-\u303f\u3400-\u9fff\uff00-\uffef“”‘’…—]"
-_WRAP = re.compile(rf"(?<={_WIDE})\n(?={_WIDE})(?!——)")
+_PUNCTUATION = r"[\u3000-\u303f\uff00-\uff0f\uff1a-\uff20“”‘’…]"
+_CHINESE = r"[\u3400-\u9fff]"
+# A line break of the source becomes a space; between Chinese characters and beside their punctuation none belongs.
+_BLOCK = r"\s|[-*+] |\d+\. |[#>|<]|```"
+_WRAP = re.compile(
+    rf"(?<={_PUNCTUATION})\n(?!{_BLOCK})|(?<=[^\n])\n(?={_PUNCTUATION})|(?<={_CHINESE})\n(?={_CHINESE})"
+)
 _SOLUTION = "{{solution}}"
 _STUB = "...  # «在这里写你的代码||your code here»"
 _VOLATILE = re.compile(r"/home/|/root/|/tmp/|site-packages|0x[0-9a-f]{6,}|\b\d{1,2}:\d{2}:\d{2}\b")

@@ -13,6 +13,7 @@ import autocorrect_py
 import yaml
 from markdown_it import MarkdownIt
 
+from book.compose import compose
 from book.lesson import CHAPTERS, LANGS, ROOT, lesson_paths, read_lesson
 
 ALLOWED_IMPORTS = {
@@ -65,6 +66,8 @@ def all_problems(names=()):
             found += [
                 f"{path.relative_to(ROOT)}:{line}: {message}" for line, message in lesson_problems(path)
             ]
+            for lang in LANGS:
+                compose(path, lang)
         except ValueError as error:
             found.append(str(error))
     others = [] if names else [ROOT / "README.zh.md", *sorted((ROOT / "companion").rglob("*.py"))]

@@ -75,7 +75,9 @@ def test_a_changed_digit_in_a_stored_output(project):
 
 
 def test_a_flipped_sign_in_a_displayed_identity(project):
-    line = edit(project / "chapters" / "04_rope.md", "PLACEHOLDER", "PLACEHOLDER")
+    line = edit(
+        project / "chapters" / "04_rope.md", "re(q) * re(k) + im(q) * im(k)", "re(q) * re(k) - im(q) * im(k)"
+    )
     passed, output = run(project, f"{SOLVED}[04_rope]")
     assert not passed
     assert "the two sides are not equal" in output

@@ -24,29 +24,22 @@ def tracked():
     return [line for line in listed.stdout.splitlines() if (ROOT / line).exists()]
 
 
-def block(readme, opening):
-    """Return the lines of the first code block of a README that holds `opening`."""
-    blocks = re.findall(r"```\w*\n(.*?)```", (ROOT / readme).read_text("utf8"), re.S)
-    return next(text for text in blocks if opening in text).splitlines()
+def commands_of(readme):
+    return re.findall(r"(?:^|`)make ([a-z-]+)", (ROOT / readme).read_text("utf8"), re.M)
 
 
 @pytest.mark.parametrize("readme", READMES)
 def test_the_tree_in_the_readme_is_the_tree_on_the_disk(readme):
     top = {path.split("/")[0] for path in tracked()}
-    shown = {
-        name.rstrip("/")
-        for line in block(readme, "companion/")
-        for name in re.split(r" {2,}", line)[0].split()
-    }
-    assert {name for name in shown if not name.startswith("NN_")} == {
-        name for name in top if name != ".gitignore"
-    }
+    tree = (ROOT / readme).read_text("utf8").split("```\nREADME.md ")[1].split("```")[0]
+    names = {name for line in tree.splitlines() for name in re.split(r" {3,}", line)[0].split()}
+    assert names | {"README.md"} == top - {".gitignore"}
 
 
 @pytest.mark.parametrize("readme", READMES)
 def test_every_command_in_the_readme_is_a_target(readme):
     targets = set(re.findall(r"^([a-z-]+):.*##", (ROOT / "Makefile").read_text("utf8"), re.M))
-    commands = set(re.findall(r"\bmake ([a-z-]+)", (ROOT / readme).read_text("utf8")))
+    commands = set(commands_of(readme))
     assert {"book", "test"} <= commands <= targets
 
 
@@ -57,8 +50,8 @@ def test_every_local_link_of_the_readme_leads_somewhere(readme):
 
 
 def test_the_two_readmes_show_the_same_commands():
-    first, second = (re.findall(r"\bmake [a-z-]+", (ROOT / readme).read_text("utf8")) for readme in READMES)
-    assert sorted(set(first)) == sorted(set(second))
+    first, second = map(commands_of, READMES)
+    assert sorted(first) == sorted(second)
 
 
 def test_numpy_is_the_only_dependency_one_must_have():

@@ -81,7 +81,7 @@ def may_load(name, library):
     if library in sys.stdlib_module_names:
         return True
     if kind(name) == "top":
-        return library in {"numpy"}
+        return library in {"numpy", "sympy", "matplotlib", "torch", "triton"}
     allowed = {"numpy": set(), "torch": {"torch"}, "triton": {"torch", "triton"}}
     return library in {"numpy"} | allowed.get(kind(name), set()) | SPECIAL.get(name, set())
 

@@ -10,6 +10,7 @@ from sphinx.util import logging
 
 logger = logging.getLogger(__name__)
 
+_CLOSING = tuple("，。；：、）！？”")
 _RENDER = """
 var render = (tex, display) => {
   try { return JSON.stringify([katex.renderToString(tex, {displayMode: display, strict: false}), null]); }
@@ -42,6 +43,17 @@ def visit(translator, node, display):
     raise nodes.SkipNode
 
 
+def keep_punctuation(app, doctree, docname):
+    """Keep a short formula and the full-width punctuation after it on one line: browsers would break between them."""
+    for formula in list(doctree.findall(nodes.math)):
+        follower = formula.next_node(siblings=True, descend=False)
+        if not isinstance(follower, nodes.Text) or follower[:1] not in _CLOSING or len(formula.astext()) > 25:
+            continue
+        parent, place = formula.parent, formula.parent.index(formula)
+        together = nodes.inline("", "", formula, nodes.Text(follower[:1]), classes=["keep-together"])
+        parent[place : place + 2] = [together, nodes.Text(follower[1:])]
+
+
 def setup(app):
     app.add_config_value("katex_script", "", "env")
     app.add_html_math_renderer(
@@ -49,5 +61,6 @@ def setup(app):
         (lambda translator, node: visit(translator, node, False), None),
         (lambda translator, node: visit(translator, node, True), None),
     )
+    app.connect("doctree-resolved", keep_punctuation)
     app.add_css_file("katex/katex.min.css")
     return {"parallel_read_safe": True, "parallel_write_safe": True}

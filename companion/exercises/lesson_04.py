@@ -1,14 +1,16 @@
 """Checks of lesson 4, turning (RoPE). Each returns None, or what is wrong as a pair (Chinese, English)."""
 
 import numpy as np
+import sympy
 
 from companion.exercises import difference
+from companion.symbolic import rotation
 
 
 def exercise_1(answer):
     """Positions with the same score as (5, 2): letters of a string."""
     if not isinstance(answer, str):
-        return "请把字母写成一个字符串，如 \"AD\"", "write the letters as one string, such as \"AD\""
+        return '请把字母写成一个字符串，如 "AD"', 'write the letters as one string, such as "AD"'
     letters = set(answer.upper()) - set(" ,，、")
     if letters == {"A", "C"}:
         return None
@@ -33,8 +35,7 @@ def exercise_2(answer):
         (2 * np.pi * 10000, "最慢的一对是 i = 31，不是 32：指数到不了 1", "the slowest pair is i = 31, not 32: the exponent stays below 1"),
         (want / (2 * np.pi), "少了 2π：这是转 1 弧度要的词元数", "2π is missing: this is the number of tokens per radian"),
         (2 * np.pi * 10000 ** (31 / 64), "指数是 2i/d，少了那个 2", "the exponent is 2i/d; the 2 is missing"),
-        (2 * np.pi * 10000 ** (63 / 64), "i 数的是对（0 到 31），不是维度；指数应是 62/64", "i counts pairs (0 to 31), not dimensions; the exponent is 62/64"),
-        (2 * np.pi * 10000 ** (126 / 128), "这是 d = 128 的答案，题目是 d = 64", "that is the answer for d = 128; the question says d = 64"),
+        (2 * np.pi * 10000 ** (63 / 64), "指数是 63/64：要么把 i 当成了维度（i 数的是对，0 到 31），要么用了 d = 128；应是 62/64", "the exponent is 63/64: either i counts dimensions here (it counts pairs, 0 to 31), or d is 128; it should be 62/64"),
         (1 / (want / (2 * np.pi)), "这是转速（弧度每词元），题目问转一圈的词元数", "that is the speed in radians per token; the question asks for tokens per turn"),
         (360 * want / (2 * np.pi), "角频率的单位是弧度，一圈是 2π，不是 360", "speeds are in radians: a turn is 2π, not 360"),
     ]  # fmt: skip
@@ -45,9 +46,15 @@ def exercise_3(answer):
     """A 2 × 2 matrix with determinant 1, not diagonal, that changes lengths."""
     matrix = np.asarray(answer, dtype=float)
     if matrix.shape != (2, 2):
-        return f"要一个 2 × 2 矩阵，得到的形状是 {matrix.shape}", f"a 2 × 2 matrix is wanted, got shape {matrix.shape}"
+        return (
+            f"要一个 2 × 2 矩阵，得到的形状是 {matrix.shape}",
+            f"a 2 × 2 matrix is wanted, got shape {matrix.shape}",
+        )
     if not np.isclose(determinant := np.linalg.det(matrix), 1):
-        return f"行列式应为 1，现在是 {determinant:.6g}", f"the determinant should be 1, it is {determinant:.6g}"
+        return (
+            f"行列式应为 1，现在是 {determinant:.6g}",
+            f"the determinant should be 1, it is {determinant:.6g}",
+        )
     if np.allclose(matrix.T @ matrix, np.eye(2)):
         return "这是旋转：正交，一切长度都不变", "this is a rotation: orthogonal, so all lengths stay"
     if matrix[0, 1] == matrix[1, 0] == 0:
@@ -57,13 +64,12 @@ def exercise_3(answer):
 
 def exercise_4(answer):
     """An orthogonal S with S R(α) Sᵀ = R(−α)."""
-    import sympy
-
-    from companion.symbolic import rotation
-
     mirror = sympy.Matrix(answer)
     if mirror.shape != (2, 2):
-        return f"要一个 2 × 2 矩阵，得到的形状是 {mirror.shape}", f"a 2 × 2 matrix is wanted, got shape {mirror.shape}"
+        return (
+            f"要一个 2 × 2 矩阵，得到的形状是 {mirror.shape}",
+            f"a 2 × 2 matrix is wanted, got shape {mirror.shape}",
+        )
     if sympy.simplify(mirror.T * mirror - sympy.eye(2)) != sympy.zeros(2):
         return "S 不是正交的：SᵀS 不等于 I", "S is not orthogonal: SᵀS is not I"
     angle = sympy.Symbol("angle", real=True)
@@ -125,7 +131,10 @@ def exercise_7(function):
     for distance in (5, 0, 40):
         query = np.asarray(function(key.copy(), distance, inv_freq), dtype=float)
         if query.shape != key.shape:
-            return f"查询的形状应是 {key.shape}，得到的是 {query.shape}", f"the query should have the shape {key.shape}, got {query.shape}"
+            return (
+                f"查询的形状应是 {key.shape}，得到的是 {query.shape}",
+                f"the query should have the shape {key.shape}, got {query.shape}",
+            )
         scores = _turn(np.tile(query, (129, 1)), offsets, inv_freq) @ key
         best = int(offsets[scores.argmax()])
         if best == distance:
@@ -136,19 +145,23 @@ def exercise_7(function):
                 f"the peak is at {best} and should be at {distance}: the wrong way, use the transpose of R_r",
             )
         if best == 0:
-            return "最大值在距离 0：查询还没有转过", "the peak is at distance 0: the query has not been turned yet"
+            return (
+                "最大值在距离 0：查询还没有转过",
+                "the peak is at distance 0: the query has not been turned yet",
+            )
         return f"最大值在 {best}，应在 {distance}", f"the peak is at {best} and should be at {distance}"
     return None
 
 
 def exercise_8(answer):
     """The factor c^(m − n), a sympy expression."""
-    import sympy
-
     factor = sympy.sympify(answer)
     extra = sorted({symbol.name for symbol in factor.free_symbols} - {"c", "m", "n"})
     if extra:
-        return f"只要因子，里面不该有 {', '.join(extra)}", f"only the factor is wanted; {', '.join(extra)} should not be in it"
+        return (
+            f"只要因子，里面不该有 {', '.join(extra)}",
+            f"only the factor is wanted; {', '.join(extra)} should not be in it",
+        )
     values = {symbol: {"c": 2, "m": 7, "n": 4}[symbol.name] for symbol in factor.free_symbols}
     value = factor.subs(values)
     mistakes = [
@@ -161,13 +174,18 @@ def exercise_8(answer):
     for wrong, zh, en in mistakes:
         if value == wrong:
             return zh, en
-    return f"c = 2、m = 7、n = 4 时因子应是 8，现在是 {value}", f"for c = 2, m = 7, n = 4 the factor should be 8, it is {value}"
+    return (
+        f"c = 2、m = 7、n = 4 时因子应是 8，现在是 {value}",
+        f"for c = 2, m = 7, n = 4 the factor should be 8, it is {value}",
+    )
 
 
 def _turn(x, positions, inv_freq, *, adjacent=False):
     """RoPE written once more, by complex numbers, so that the checks do not rest on `companion.rope`."""
     half = x.shape[-1] // 2
-    first, second = (slice(0, None, 2), slice(1, None, 2)) if adjacent else (slice(0, half), slice(half, None))
+    first, second = (
+        (slice(0, None, 2), slice(1, None, 2)) if adjacent else (slice(0, half), slice(half, None))
+    )
     z = (x[:, first] + 1j * x[:, second]) * np.exp(1j * np.outer(positions, inv_freq))
     turned = np.empty_like(x)
     turned[:, first], turned[:, second] = z.real, z.imag

@@ -1,0 +1,306 @@
+"""Rotary position embedding in torch: the rotation of `companion.rope`, fast, differentiable, in any dtype.
+
+Su et al. 2021 (RoFormer), Eq. 34. The table is made by NumPy in float64 and applied in float32 (in float64 if
+x is); only the result is rounded to the dtype of x. Neighbours (2i, 2i + 1) are the two parts of one complex
+number, so one complex multiplication turns them; halves (i, i + d/2) take x cos + roll(x) (−sin, sin).
+"""
+
+import numbers
+from itertools import repeat
+
+import numpy as np
+import torch
+
+from companion.frequencies import _half_or_adjacent, _lies_on, _refuse_half
+from companion.rope import _rotary_dim, _table, rotation_table
+
+
+def apply_rope(x, cos, sin=None, *, pairing="half", rotary_dim=None, out=None):
+    """Return x, `(*batch, seq_len, head_dim)`, with every pair turned; shape and dtype stay those of x.
+
+    `companion.rope.apply_rope` for tensors: (a, b) → (a cos − b sin, b cos + a sin), with a table that is
+    `(seq_len, half_dim)` or has as many axes as x. One complex table cos + i sin may stand for the two: made
+    once by the caller, it saves adjacent pairs some work in every call. Differentiable in x: the gradient is
+    turned by −angle. With `out`, which may be x, the result is written there.
+
+    >>> x = torch.tensor([[3.0, 4.0], [3.0, 4.0]])
+    >>> apply_rope(x, torch.tensor([[1.0], [0.0]]), torch.tensor([[0.0], [1.0]]))
+    tensor([[ 3.,  4.],
+            [-4.,  3.]])
+
+    Raises TypeError or ValueError as the NumPy function does, for a table that requires grad, and for an
+    `out` of another shape, dtype or device, one that overlaps x, or if it or x requires grad.
+    Source: RoFormer, Eq. 34.
+    """
+    rotary_dim, table = _checked(x, cos, sin, pairing, rotary_dim)
+    if out is not None:
+        _check_out(x, out)
+    elif x.requires_grad and torch.is_grad_enabled() and not torch.compiler.is_compiling():
+        return _Rotation.apply(x, pairing, rotary_dim, *table)
+    return _turn(x, table, pairing, rotary_dim, torch.empty_like(x) if out is None else out)
+
+
+def apply_rope_(x, cos, sin=None, *, pairing="half", rotary_dim=None):
+    """Turn x in place and return it; the fastest way, since no second tensor of the shape of x is touched.
+
+    >>> x = torch.tensor([[3.0, 4.0]])
+    >>> apply_rope_(x, torch.tensor([[0.0]]), torch.tensor([[1.0]]))
+    tensor([[-4.,  3.]])
+
+    Raises TypeError or ValueError as `apply_rope` does, and if x requires grad. Source: RoFormer, Eq. 34.
+    """
+    rotary_dim, table = _checked(x, cos, sin, pairing, rotary_dim)
+    _check_no_grad("x", x)
+    return _turn(x, table, pairing, rotary_dim, x)
+
+
+class _Table(torch.nn.Module):
+    """A buffer `table` made by NumPy that no cast and no move can spoil; it is not saved.
+
+    It is made anew each time: `.half()` would round it, and `to_empty()` after an initialisation on the meta
+    device would leave it unwritten.
+    """
+
+    def __init__(self, table):
+        super().__init__()
+        self._numpy_table = table
+        self.register_buffer("table", self._made(device=None), persistent=False)
+
+    def _made(self, device):
+        return torch.tensor(self._numpy_table, device=device)
+
+    def _apply(self, fn, recurse=True):
+        super()._apply(fn, recurse)
+        self.table = self._made(self.table.device)
+        return self
+
+
+class RotaryEmbedding(_Table):
+    """The rotation table of a model, safe in half precision: a module without weights, called on positions.
+
+    `inv_freq`, `(half_dim,)` in radians per token, comes from `inverse_frequencies` or a frequency scaling,
+    and so does `attention_factor`. The table is float32 whatever the module is cast to, and not in its
+    state_dict.
+
+    >>> rope = RotaryEmbedding([1.0, 0.01], max_positions=16).bfloat16()
+    >>> cos, sin = rope(torch.tensor([0, 1]))
+    >>> cos
+    tensor([[1.0000, 1.0000],
+            [0.5403, 0.9999]])
+
+    Raises TypeError or ValueError as `rotation_table` does, and unless `max_positions` is an integer ≥ 1.
+    Source: RoFormer, Eq. 34; Peng et al. 2023 (YaRN), Eq. 21-22, for the attention factor.
+    """
+
+    def __init__(self, inv_freq, max_positions, *, attention_factor=1.0):
+        positions = np.arange(_count("max_positions", max_positions))
+        table = rotation_table(positions, inv_freq, attention_factor=attention_factor)
+        super().__init__(np.stack(table, axis=1).astype(np.float32))
+
+    def forward(self, positions):
+        """Return `(cos, sin)` for `apply_rope`, each float32 of shape `(*positions.shape, half_dim)`.
+
+        Positions are an integer tensor `(seq_len,)`, or `(batch, 1, seq_len)` for left padding. Raises
+        TypeError if they are not integers, ValueError outside 0 … max_positions − 1.
+        """
+        return _rows(self.table, positions).unbind(-2)
+
+
+class _Rotation(torch.autograd.Function):
+    """The rotation with its gradient, the rotation back: autograd would keep and walk every step of it."""
+
+    @staticmethod
+    def forward(ctx, x, pairing, rotary_dim, *table):
+        ctx.save_for_backward(*table)
+        ctx.options = pairing, rotary_dim
+        return _turn(x, table, pairing, rotary_dim, torch.empty_like(x))
+
+    @staticmethod
+    def backward(ctx, gradient):
+        back = _opposite(*ctx.saved_tensors)
+        return _Rotation.apply(gradient, *ctx.options, *back), None, None, *(None for _ in back)
+
+
+def _opposite(cos, sin=None):
+    """The table of the negated angles."""
+    return (cos.conj_physical(),) if sin is None else (cos, -sin)
+
+
+def _turn(x, table, pairing, rotary_dim, out):
+    """Write the turned x into `out`, which may be x, and return it."""
+    if torch.compiler.is_compiling():
+        return out.copy_(_definition(x, *table, pairing, rotary_dim))
+    turned, target = x, out
+    if rotary_dim < x.shape[-1]:
+        turned = x[..., :rotary_dim]
+        target = turned if out is x else out[..., :rotary_dim]
+        if out is not x:
+            out[..., rotary_dim:] = x[..., rotary_dim:]
+    turn = _turn_halves if pairing == "half" else _turn_neighbours
+    if x.itemsize < 4:
+        _in_float32(turn, turned, target, *table)
+    else:
+        turn(turned, target, *table)
+    return out
+
+
+def _in_float32(turn, x, out, *table):
+    """Turn a float32 copy of each piece, so that only the result is rounded."""
+    work = torch.empty(0, dtype=torch.float32, device=x.device)
+    for x_piece, out_piece, *table_piece in _pieces(x, out, *table):
+        work.resize_(x_piece.shape).copy_(x_piece)
+        turn(work, work, *table_piece)
+        out_piece.copy_(work)
+
+
+def _turn_neighbours(x, out, turns):
+    if out is x and _pairs_are_complex(x):
+        x.view(turns.dtype).mul_(turns)
+    elif _pairs_are_complex(x) and _pairs_are_complex(out):
+        torch.mul(x.view(turns.dtype), turns, out=out.view(turns.dtype))
+    else:
+        out.copy_(torch.view_as_real(torch.complex(x[..., 0::2], x[..., 1::2]).mul_(turns)).flatten(-2))
+
+
+def _turn_halves(x, out, *table):
+    for x_piece, out_piece, cos, sin in _pieces(x, out, *table):
+        a, b = x_piece.chunk(2, -1)
+        out_a, out_b = out_piece.chunk(2, -1)
+        a_sin = a * sin  # first, for if out is x the next line overwrites a
+        torch.mul(a, cos, out=out_a).addcmul_(b, sin, value=-1)
+        torch.addcmul(a_sin, b, cos, out=out_b)
+
+
+def _definition(x, cos, sin, pairing, rotary_dim):
+    """What the functions above compute, for torch.compile, which fuses it but not complex numbers."""
+    turned, rest = x[..., :rotary_dim].to(cos.dtype), x[..., rotary_dim:]
+    a, b = turned.chunk(2, -1) if pairing == "half" else turned.unflatten(-1, (-1, 2)).unbind(-1)
+    pairs = a * cos - b * sin, b * cos + a * sin
+    turned = torch.cat(pairs, -1) if pairing == "half" else torch.stack(pairs, -1).flatten(-2)
+    return torch.cat((turned.to(x.dtype), rest), -1)
+
+
+def _pieces(*tensors, size=2**18):
+    """Cut along the outermost axes into pieces of about `size` numbers, which stay in the cache of a core.
+
+    The first tensor sets the shape; another one is cut where it has the axis, and repeated where it has not.
+    """
+    shape, numel = tensors[0].shape, tensors[0].numel()
+    if numel <= size or numel == shape[-1]:
+        yield tensors
+        return
+    axis = next(axis for axis in range(-len(shape), -1) if shape[axis] > 1)
+    step = max(1, shape[axis] * size // numel)
+    cut = (t.split(step, axis) if t.ndim >= -axis and t.shape[axis] > 1 else repeat(t) for t in tensors)
+    for pieces in zip(*cut, strict=False):
+        yield from _pieces(*pieces, size=size)
+
+
+def _pairs_are_complex(x):
+    """Can x be viewed as complex numbers: neighbours side by side, each pair at an even address?"""
+    if x.is_contiguous():
+        return x.storage_offset() % 2 == 0
+    return x.stride(-1) == 1 and not any(step % 2 for step in (x.storage_offset(), *x.stride()[:-1]))
+
+
+def _checked(x, cos, sin, pairing, rotary_dim):
+    """Return rotary_dim and the table as the code above wants it: (cos, sin), or (cos + i sin,) for neighbours."""
+    if not isinstance(x, torch.Tensor) or not x.is_floating_point():
+        raise TypeError(f"x must be a floating-point tensor, got {_kind(x)}; convert it first")
+    shape = x.shape
+    if len(shape) < 2:
+        raise ValueError(
+            f"x must have the axes (*batch, seq_len, head_dim), got shape {tuple(shape)}; use x[None]"
+        )
+    if rotary_dim is not None or shape[-1] % 2 or not shape[-1]:
+        rotary_dim = _rotary_dim(rotary_dim, shape[-1])
+    else:
+        rotary_dim = shape[-1]
+    double = x.dtype == torch.float64
+    given_complex = sin is None and isinstance(cos, torch.Tensor) and cos.is_complex()
+    want_complex = _half_or_adjacent("pairing", pairing) == "adjacent" and not torch.compiler.is_compiling()
+    if given_complex:
+        dtype = torch.complex128 if double else torch.complex64
+        table = (_checked_table("cos", cos, shape, rotary_dim, dtype),)
+    else:
+        dtype = torch.float64 if double else torch.float32
+        table = tuple(_checked_table(*t, shape, rotary_dim, dtype) for t in (("cos", cos), ("sin", sin)))
+    if want_complex == given_complex:
+        return rotary_dim, table
+    return rotary_dim, (torch.complex(*table),) if want_complex else (table[0].real, table[0].imag)
+
+
+def _checked_table(name, table, shape, rotary_dim, dtype):
+    if not isinstance(table, torch.Tensor) or not (table.is_floating_point() or dtype.is_complex):
+        raise TypeError(f"{name} must be a floating-point tensor, got {_kind(table)}; use torch.from_numpy")
+    if table.requires_grad:
+        raise ValueError(f"{name} must not require grad, got one that does; pass {name}.detach()")
+    rows = table.shape
+    if rows[-2:] != (shape[-2], rotary_dim // 2) or not _lies_on(rows, shape):
+        _table(name, np.broadcast_to(0.0, rows), shape, rotary_dim)  # says what is wrong
+    if table.dtype == dtype:
+        return table
+    _refuse_half(name, table.dtype)
+    return table.to(dtype)
+
+
+def _check_no_grad(name, x):
+    if x.requires_grad and torch.is_grad_enabled():
+        raise ValueError(
+            f"{name} must not require grad where memory is overwritten, got one that does; "
+            "leave out= away, or work under torch.no_grad()"
+        )
+
+
+def _check_out(x, out):
+    if not isinstance(out, torch.Tensor) or _layout(out) != _layout(x):
+        raise ValueError(
+            f"out must have the shape, dtype and device of x, got {_kind(out)}; use torch.empty_like(x)"
+        )
+    _check_no_grad("x", x)
+    _check_no_grad("out", out)
+    if out is x or torch.compiler.is_compiling() or not x.numel():
+        return
+    if out.untyped_storage().data_ptr() == x.untyped_storage().data_ptr():
+        raise ValueError(
+            "out must be x or share no memory with it, got another view of that memory; use apply_rope_"
+        )
+
+
+def _rows(table, positions):
+    """Return the rows of the table at these positions, refusing those that it has not."""
+    if not isinstance(positions, torch.Tensor) or not _is_integer(positions):
+        raise TypeError(f"positions must be a tensor of integers, got {_kind(positions)}; use torch.arange")
+    if table.is_meta and not positions.is_meta:
+        raise ValueError(
+            "the table must be on a real device, got meta; call to_empty(device=...) on its module"
+        )
+    beyond = (positions < 0) | (positions >= len(table))
+    rule = f"positions must lie in 0 … {len(table) - 1}"
+    if torch.compiler.is_compiling():
+        torch._assert_async(~beyond.any(), rule)
+    elif not beyond.is_meta and beyond.any():
+        raise ValueError(f"{rule}, got {positions[beyond][0]}; make the table longer with max_positions")
+    return table[positions]
+
+
+def _is_integer(x):
+    return not (x.is_floating_point() or x.is_complex() or x.dtype == torch.bool)
+
+
+def _count(name, value):
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+        raise TypeError(f"{name} must be an integer, got {value!r}; convert it with int()")
+    if value < 1:
+        raise ValueError(f"{name} must be at least 1, got {value}; count from 1")
+    return int(value)
+
+
+def _layout(x):
+    return x.shape, x.dtype, x.device
+
+
+def _kind(value):
+    if not isinstance(value, torch.Tensor):
+        return type(value).__name__
+    return f"{str(value.dtype).removeprefix('torch.')} of shape {tuple(value.shape)} on {value.device}"
