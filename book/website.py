@@ -99,6 +99,7 @@ def build_edition(lang):
         "-W",
         "-n",
         "--keep-going",
+        "--all",
     ]
     built = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "NO_COLOR": "1"})
     if built.returncode:

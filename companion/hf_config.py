@@ -81,7 +81,7 @@ def mrope_layout(config, *, layer_type=None):
     rope = rope_settings(config, layer_type=layer_type)
     if rope["mrope_section"] is None:
         return None
-    return "interleaved" if rope.get("mrope_interleaved") else "contiguous"
+    return "interleaved" if rope["mrope_interleaved"] else "contiguous"
 
 
 def _scaled_speeds(rope, seq_len):

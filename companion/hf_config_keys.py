@@ -18,7 +18,7 @@ def rope_settings(config, *, layer_type=None):
 
     A dict (no shape) with the keys of the file, as far as they stand among those of RoPE, and always with
     `rope_type`, `rope_theta`, `head_dim` and `rotary_dim` (dimensions), `partial_rotary_factor`, `pairing`,
-    `mrope_section` (or None), `max_position_embeddings` and `train_len` (tokens, or None), `latent` (multi-head
+    `mrope_section` (or None), `mrope_interleaved`, `max_position_embeddings` and `train_len` (tokens, or None), `latent` (multi-head
     latent attention, where a part of the head does not turn), `base_is_assumed` and `train_len_is_assumed`.
 
     >>> rope_settings({"head_dim": 128, "rope_theta": 500000.0})["rotary_dim"]
@@ -168,21 +168,22 @@ def _rope_dict(levels, layer_type):
 
 
 def _rope_type(rope):
-    names = [(key, _OTHER_NAMES.get(rope.get(key), rope.get(key))) for key in ("rope_type", "type")]
-    rope_type = _agreed(*names) or "default"
-    if rope_type not in _KEYS:
-        raise ValueError(
-            f"rope_type must be one of {', '.join([*_KEYS, *_OTHER_NAMES])}, got {rope_type!r}; "
-            "another method cannot be read from a configuration"
-        )
-    return rope_type
+    names = [(key, rope[key]) for key in ("rope_type", "type") if key in rope]
+    for key, name in names:
+        if not isinstance(name, str) or name not in (*_KEYS, *_OTHER_NAMES):
+            raise ValueError(
+                f"{key} must be one of {', '.join([*_KEYS, *_OTHER_NAMES])}, got {name!r}; "
+                "other methods cannot be read from a configuration"
+            )
+    return _agreed(*((key, _OTHER_NAMES.get(name, name)) for key, name in names)) or "default"
 
 
 def _check_keys(rope, rope_type):
     needed, possible = _KEYS[rope_type]
     unknown = [key for key in rope if key not in (*_COMMON, *needed, *possible)]
     missing = [key for key in needed if key not in rope]
-    if "mrope" in (rope.get("type"), rope.get("rope_type")) and "mrope_section" not in rope:
+    needs_sections = "mrope" in (rope.get("type"), rope.get("rope_type")) or "mrope_interleaved" in rope
+    if needs_sections and "mrope_section" not in rope:
         missing.append("mrope_section")
     if unknown:
         raise ValueError(
@@ -243,16 +244,35 @@ def _sizes(stated, places, layer_type):
         ("rotary_dim", text.get("rotary_dim")),
     )
     rotary_dim = _even_size("rotary_dim", head_dim if rotary_dim is None else rotary_dim)
-    sections = rope.get("mrope_section")
-    adjacent = _first_of(*_places([("", text)], "rope_interleave"), ("", text.get("model_type") in _ADJACENT))
     return {
         "head_dim": head_dim,
         "rotary_dim": rotary_dim,
         "partial_rotary_factor": 1.0 if fraction is None else fraction,
-        "mrope_section": None if sections is None else _sections("mrope_section", sections, rotary_dim // 2),
-        "pairing": "adjacent" if adjacent else "half",
+        "pairing": _pairing(text),
         "latent": text.get("qk_rope_head_dim") is not None,
+        **_axes(rope, rotary_dim // 2),
     }
+
+
+def _axes(rope, half_dim):
+    sections, interleaved = rope.get("mrope_section"), rope.get("mrope_interleaved", False)
+    if not isinstance(interleaved, bool):
+        raise TypeError(
+            f"mrope_interleaved must be true or false, got {interleaved!r}; write it without quotes"
+        )
+    return {
+        "mrope_section": None if sections is None else _sections("mrope_section", sections, half_dim),
+        "mrope_interleaved": interleaved,
+    }
+
+
+def _pairing(text):
+    adjacent = text.get("rope_interleave")
+    if adjacent is None:
+        adjacent = text.get("model_type") in _ADJACENT
+    if not isinstance(adjacent, bool):
+        raise TypeError(f"rope_interleave must be true or false, got {adjacent!r}; write it without quotes")
+    return "adjacent" if adjacent else "half"
 
 
 def _head_dim(text, layer_type):

@@ -2,17 +2,18 @@
 
 Su et al. 2021 (RoFormer), Eq. 34. The table is made by NumPy in float64 and applied in float32 (in float64 if
 x is); only the result is rounded to the dtype of x. Neighbours (2i, 2i + 1) are the two parts of one complex
-number, so one complex multiplication turns them; halves (i, i + d/2) take x cos + roll(x) (−sin, sin).
+number, so that one complex multiplication turns them; halves (i, i + d/2) need four real products.
 """
 
-import numbers
 from itertools import repeat
 
 import numpy as np
 import torch
 
 from companion.frequencies import _half_or_adjacent, _lies_on, _refuse_half
+from companion.frequency_scaling import _length
 from companion.rope import _rotary_dim, _table, rotation_table
+from companion.tables_torch import PositionTable, _kind
 
 
 def apply_rope(x, cos, sin=None, *, pairing="half", rotary_dim=None, out=None):
@@ -54,33 +55,11 @@ def apply_rope_(x, cos, sin=None, *, pairing="half", rotary_dim=None):
     return _turn(x, table, pairing, rotary_dim, x)
 
 
-class _Table(torch.nn.Module):
-    """A buffer `table` made by NumPy that no cast and no move can spoil; it is not saved.
-
-    It is made anew each time: `.half()` would round it, and `to_empty()` after an initialisation on the meta
-    device would leave it unwritten.
-    """
-
-    def __init__(self, table):
-        super().__init__()
-        self._numpy_table = table
-        self.register_buffer("table", self._made(device=None), persistent=False)
-
-    def _made(self, device):
-        return torch.tensor(self._numpy_table, device=device)
-
-    def _apply(self, fn, recurse=True):
-        super()._apply(fn, recurse)
-        self.table = self._made(self.table.device)
-        return self
-
-
-class RotaryEmbedding(_Table):
+class RotaryEmbedding(PositionTable):
     """The rotation table of a model, safe in half precision: a module without weights, called on positions.
 
     `inv_freq`, `(half_dim,)` in radians per token, comes from `inverse_frequencies` or a frequency scaling,
-    and so does `attention_factor`. The table is float32 whatever the module is cast to, and not in its
-    state_dict.
+    and `attention_factor` with it. The table is float32 whatever the module is cast to, and is not saved.
 
     >>> rope = RotaryEmbedding([1.0, 0.01], max_positions=16).bfloat16()
     >>> cos, sin = rope(torch.tensor([0, 1]))
@@ -93,7 +72,7 @@ class RotaryEmbedding(_Table):
     """
 
     def __init__(self, inv_freq, max_positions, *, attention_factor=1.0):
-        positions = np.arange(_count("max_positions", max_positions))
+        positions = np.arange(_length("max_positions", max_positions))
         table = rotation_table(positions, inv_freq, attention_factor=attention_factor)
         super().__init__(np.stack(table, axis=1).astype(np.float32))
 
@@ -103,7 +82,7 @@ class RotaryEmbedding(_Table):
         Positions are an integer tensor `(seq_len,)`, or `(batch, 1, seq_len)` for left padding. Raises
         TypeError if they are not integers, ValueError outside 0 … max_positions − 1.
         """
-        return _rows(self.table, positions).unbind(-2)
+        return super().forward(positions).unbind(-2)
 
 
 class _Rotation(torch.autograd.Function):
@@ -145,10 +124,9 @@ def _turn(x, table, pairing, rotary_dim, out):
 
 
 def _in_float32(turn, x, out, *table):
-    """Turn a float32 copy of each piece, so that only the result is rounded."""
-    work = torch.empty(0, dtype=torch.float32, device=x.device)
+    """Turn a float32 copy, piece by piece, so that only the result is rounded."""
     for x_piece, out_piece, *table_piece in _pieces(x, out, *table):
-        work.resize_(x_piece.shape).copy_(x_piece)
+        work = x_piece.float()
         turn(work, work, *table_piece)
         out_piece.copy_(work)
 
@@ -165,8 +143,8 @@ def _turn_neighbours(x, out, turns):
 def _turn_halves(x, out, *table):
     for x_piece, out_piece, cos, sin in _pieces(x, out, *table):
         a, b = x_piece.chunk(2, -1)
-        out_a, out_b = out_piece.chunk(2, -1)
-        a_sin = a * sin  # first, for if out is x the next line overwrites a
+        out_a, out_b = (a, b) if out_piece is x_piece else out_piece.chunk(2, -1)
+        a_sin = a * sin  # first, for out may be x, and the next line overwrites a
         torch.mul(a, cos, out=out_a).addcmul_(b, sin, value=-1)
         torch.addcmul(a_sin, b, cos, out=out_b)
 
@@ -180,8 +158,8 @@ def _definition(x, cos, sin, pairing, rotary_dim):
     return torch.cat((turned.to(x.dtype), rest), -1)
 
 
-def _pieces(*tensors, size=2**18):
-    """Cut along the outermost axes into pieces of about `size` numbers, which stay in the cache of a core.
+def _pieces(*tensors, size=2**19):
+    """Cut along the outermost axes into pieces of about `size` numbers, which stay in the cache.
 
     The first tensor sets the shape; another one is cut where it has the axis, and repeated where it has not.
     """
@@ -204,7 +182,7 @@ def _pairs_are_complex(x):
 
 
 def _checked(x, cos, sin, pairing, rotary_dim):
-    """Return rotary_dim and the table as the code above wants it: (cos, sin), or (cos + i sin,) for neighbours."""
+    """Return rotary_dim and the table as it is used: (cos, sin), or (cos + i sin,) for neighbours."""
     if not isinstance(x, torch.Tensor) or not x.is_floating_point():
         raise TypeError(f"x must be a floating-point tensor, got {_kind(x)}; convert it first")
     shape = x.shape
@@ -224,7 +202,10 @@ def _checked(x, cos, sin, pairing, rotary_dim):
         table = (_checked_table("cos", cos, shape, rotary_dim, dtype),)
     else:
         dtype = torch.float64 if double else torch.float32
-        table = tuple(_checked_table(*t, shape, rotary_dim, dtype) for t in (("cos", cos), ("sin", sin)))
+        table = (
+            _checked_table("cos", cos, shape, rotary_dim, dtype),
+            _checked_table("sin", sin, shape, rotary_dim, dtype),
+        )
     if want_complex == given_complex:
         return rotary_dim, table
     return rotary_dim, (torch.complex(*table),) if want_complex else (table[0].real, table[0].imag)
@@ -235,9 +216,8 @@ def _checked_table(name, table, shape, rotary_dim, dtype):
         raise TypeError(f"{name} must be a floating-point tensor, got {_kind(table)}; use torch.from_numpy")
     if table.requires_grad:
         raise ValueError(f"{name} must not require grad, got one that does; pass {name}.detach()")
-    rows = table.shape
-    if rows[-2:] != (shape[-2], rotary_dim // 2) or not _lies_on(rows, shape):
-        _table(name, np.broadcast_to(0.0, rows), shape, rotary_dim)  # says what is wrong
+    if table.shape[-2:] != (shape[-2], rotary_dim // 2) or not _lies_on(table.shape, shape):
+        _table(name, np.broadcast_to(0.0, table.shape), shape, rotary_dim)  # says what is wrong
     if table.dtype == dtype:
         return table
     _refuse_half(name, table.dtype)
@@ -248,7 +228,7 @@ def _check_no_grad(name, x):
     if x.requires_grad and torch.is_grad_enabled():
         raise ValueError(
             f"{name} must not require grad where memory is overwritten, got one that does; "
-            "leave out= away, or work under torch.no_grad()"
+            "call apply_rope without out, or work under torch.no_grad()"
         )
 
 
@@ -267,40 +247,5 @@ def _check_out(x, out):
         )
 
 
-def _rows(table, positions):
-    """Return the rows of the table at these positions, refusing those that it has not."""
-    if not isinstance(positions, torch.Tensor) or not _is_integer(positions):
-        raise TypeError(f"positions must be a tensor of integers, got {_kind(positions)}; use torch.arange")
-    if table.is_meta and not positions.is_meta:
-        raise ValueError(
-            "the table must be on a real device, got meta; call to_empty(device=...) on its module"
-        )
-    beyond = (positions < 0) | (positions >= len(table))
-    rule = f"positions must lie in 0 … {len(table) - 1}"
-    if torch.compiler.is_compiling():
-        torch._assert_async(~beyond.any(), rule)
-    elif not beyond.is_meta and beyond.any():
-        raise ValueError(f"{rule}, got {positions[beyond][0]}; make the table longer with max_positions")
-    return table[positions]
-
-
-def _is_integer(x):
-    return not (x.is_floating_point() or x.is_complex() or x.dtype == torch.bool)
-
-
-def _count(name, value):
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
-        raise TypeError(f"{name} must be an integer, got {value!r}; convert it with int()")
-    if value < 1:
-        raise ValueError(f"{name} must be at least 1, got {value}; count from 1")
-    return int(value)
-
-
 def _layout(x):
     return x.shape, x.dtype, x.device
-
-
-def _kind(value):
-    if not isinstance(value, torch.Tensor):
-        return type(value).__name__
-    return f"{str(value.dtype).removeprefix('torch.')} of shape {tuple(value.shape)} on {value.device}"

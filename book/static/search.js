@@ -37,6 +37,16 @@
     );
   }
 
+  // Pagefind shortens a word that it does not know until it finds something; such finds only puzzle the reader.
+  function meant(excerpt) {
+    const typed = query.toLowerCase();
+    const words = typed.split(/\s+/);
+    const marks = [...excerpt.matchAll(/<mark>(.*?)<\/mark>/g)].map((match) => match[1].toLowerCase());
+    return marks.some((mark) =>
+      (mark.length >= Math.min(2, typed.length) && typed.includes(mark)) ||
+      words.some((word) => word.length > 2 && mark.startsWith(word.slice(0, 3))));
+  }
+
   async function byText() {
     const pagefind = await import(new URL(box.dataset.pagefind, location.href));
     const found = await pagefind.search(query);
@@ -48,7 +58,7 @@
         url: section.url || page.url,
         excerpt: section.excerpt,
       }));
-    }));
+    }).filter((section) => meant(section.excerpt)));
   }
 
   if (!query) return;
