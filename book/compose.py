@@ -20,7 +20,8 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError
 from pybtex.database import parse_file
 
-from book.lesson import LANGS, ROOT, lesson_paths, read_lesson, split_solution
+from book import LANGS, ROOT
+from book.lesson import lesson_paths, read_lesson, split_solution
 
 VARIANTS = ("reader", "solved")
 _WORDS = re.compile(r"«(.*?)\|\|(.*?)»", re.S)

@@ -2,14 +2,11 @@
 
 import re
 from collections import Counter
-from pathlib import Path
 from typing import NamedTuple
 
 from jupytext.myst import myst_to_notebook
 
-ROOT = Path(__file__).resolve().parent.parent
-CHAPTERS = ROOT / "chapters"
-LANGS = ("zh", "en")
+from book import CHAPTERS, LANGS, ROOT
 
 HEADING = re.compile(r"^(#+) ", re.M)
 _CODE = re.compile(r"^ *```.*?^ *```|`[^`\n]+`", re.M | re.S)

@@ -13,8 +13,9 @@ import autocorrect_py
 import yaml
 from markdown_it import MarkdownIt
 
+from book import CHAPTERS, LANGS, ROOT
 from book.compose import compose
-from book.lesson import CHAPTERS, LANGS, ROOT, lesson_paths, read_lesson
+from book.lesson import lesson_paths, read_lesson
 
 ALLOWED_IMPORTS = {
     "numpy",

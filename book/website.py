@@ -10,7 +10,7 @@ from pathlib import Path
 
 import yaml
 
-from book.lesson import CHAPTERS, LANGS, ROOT
+from book import CHAPTERS, LANGS, ROOT
 
 BOOK, BUILD = ROOT / "book", ROOT / "_build"
 SITE, VENDOR = BUILD / "site", BUILD / "vendor"

@@ -5,7 +5,7 @@ x is); only the result is rounded to the dtype of x. Neighbours (2i, 2i + 1) are
 number, so that one complex multiplication turns them; halves (i, i + d/2) need four real products.
 """
 
-from itertools import repeat
+from itertools import chain, repeat
 
 import numpy as np
 import torch
@@ -117,18 +117,16 @@ def _turn(x, table, pairing, rotary_dim, out):
             out[..., rotary_dim:] = x[..., rotary_dim:]
     turn = _turn_halves if pairing == "half" else _turn_neighbours
     if x.itemsize < 4:
-        _in_float32(turn, turned, target, *table)
+        for x_piece, out_piece, *table_piece in _pieces(turned, target, *table):
+            work = x_piece.float()  # so that only the result is rounded
+            turn(work, work, *table_piece)
+            out_piece.copy_(work)
+    elif pairing == "half":
+        for pieces in _pieces(turned, target, *table):
+            turn(*pieces)
     else:
         turn(turned, target, *table)
     return out
-
-
-def _in_float32(turn, x, out, *table):
-    """Turn a float32 copy, piece by piece, so that only the result is rounded."""
-    for x_piece, out_piece, *table_piece in _pieces(x, out, *table):
-        work = x_piece.float()
-        turn(work, work, *table_piece)
-        out_piece.copy_(work)
 
 
 def _turn_neighbours(x, out, turns):
@@ -140,13 +138,12 @@ def _turn_neighbours(x, out, turns):
         out.copy_(torch.view_as_real(torch.complex(x[..., 0::2], x[..., 1::2]).mul_(turns)).flatten(-2))
 
 
-def _turn_halves(x, out, *table):
-    for x_piece, out_piece, cos, sin in _pieces(x, out, *table):
-        a, b = x_piece.chunk(2, -1)
-        out_a, out_b = (a, b) if out_piece is x_piece else out_piece.chunk(2, -1)
-        a_sin = a * sin  # first, for out may be x, and the next line overwrites a
-        torch.mul(a, cos, out=out_a).addcmul_(b, sin, value=-1)
-        torch.addcmul(a_sin, b, cos, out=out_b)
+def _turn_halves(x, out, cos, sin):
+    a, b = x.chunk(2, -1)
+    out_a, out_b = (a, b) if out is x else out.chunk(2, -1)
+    a_sin = a * sin  # first, for out may be x, and the next line overwrites a
+    torch.mul(a, cos, out=out_a).addcmul_(b, sin, value=-1)
+    torch.addcmul(a_sin, b, cos, out=out_b)
 
 
 def _definition(x, cos, sin, pairing, rotary_dim):
@@ -165,13 +162,11 @@ def _pieces(*tensors, size=2**19):
     """
     shape, numel = tensors[0].shape, tensors[0].numel()
     if numel <= size or numel == shape[-1]:
-        yield tensors
-        return
+        return [tensors]
     axis = next(axis for axis in range(-len(shape), -1) if shape[axis] > 1)
     step = max(1, shape[axis] * size // numel)
-    cut = (t.split(step, axis) if t.ndim >= -axis and t.shape[axis] > 1 else repeat(t) for t in tensors)
-    for pieces in zip(*cut, strict=False):
-        yield from _pieces(*pieces, size=size)
+    cut = [t.split(step, axis) if t.ndim >= -axis and t.shape[axis] > 1 else repeat(t) for t in tensors]
+    return chain.from_iterable(_pieces(*pieces, size=size) for pieces in zip(*cut, strict=False))
 
 
 def _pairs_are_complex(x):

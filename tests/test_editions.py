@@ -3,8 +3,9 @@
 import nbformat
 import pytest
 
+from book import LANGS
 from book.compose import compose, edition_path, execute
-from book.lesson import LANGS, lesson_paths
+from book.lesson import lesson_paths
 
 LESSONS = lesson_paths()
 WITH_CODE = [path for path in LESSONS if "```{code-cell}" in path.read_text("utf8")]

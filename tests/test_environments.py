@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from book.lesson import LANGS, ROOT
+from book import LANGS, ROOT
 from tests.test_editions import WITH_CODE
 from tests.test_faults import copy_project
 

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from book.lesson import ROOT
+from book import ROOT
 
 LINT = "tests/test_lesson_source.py::test_the_committed_lessons_pass_the_lint"
 SOLVED = "tests/test_editions.py::test_every_solution_passes_its_check"

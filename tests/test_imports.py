@@ -11,11 +11,19 @@ PACKAGE = Path(__file__).parents[1] / "companion"
 HEAVY = {"torch", "matplotlib", "sympy", "IPython"}
 
 # The NumPy modules with the modules of the package below each; one that is not named stands on all of them.
+GROUND = {"frequencies", "rope", "frequency_scaling", "sinusoidal"}
 BELOW = {
     "frequencies": set(),
     "rope": {"frequencies"},
     "frequency_scaling": {"frequencies"},
     "sinusoidal": {"frequencies", "rope"},
+    "attention": GROUND,
+    "linear_attention": GROUND,
+    "multimodal": GROUND,
+    "relative_bias": GROUND,
+    "hf_config_keys": GROUND | {"multimodal"},
+    "hf_config": GROUND | {"hf_config_keys"},
+    "inspect_traps": GROUND,
 }
 SPECIAL = {
     "plots": {"matplotlib"},

@@ -6,9 +6,9 @@ import sys
 import nbformat
 import pytest
 
+from book import ROOT, lint
 from book import compose as press
-from book import lint
-from book.lesson import ROOT, formulas, read_lesson
+from book.lesson import formulas, read_lesson
 
 LESSON = """\
 ---

@@ -12,7 +12,8 @@ import pytest
 import yaml
 from playwright.sync_api import sync_playwright
 
-from book.lesson import LANGS, ROOT, lesson_paths
+from book import LANGS, ROOT
+from book.lesson import lesson_paths
 
 SITE = ROOT / "_build" / "site"
 PAGES = [path.stem for path in lesson_paths()]
