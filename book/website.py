@@ -162,7 +162,6 @@ def main():
         build()
     except ValueError as error:
         sys.exit(str(error))
-    print(f"The site is built. Open {(SITE / 'index.html').relative_to(ROOT)}")
 
 
 if __name__ == "__main__":

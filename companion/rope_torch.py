@@ -140,10 +140,14 @@ def _turn_neighbours(x, out, turns):
 
 def _turn_halves(x, out, cos, sin):
     a, b = x.chunk(2, -1)
-    out_a, out_b = (a, b) if out is x else out.chunk(2, -1)
-    a_sin = a * sin  # first, for out may be x, and the next line overwrites a
-    torch.mul(a, cos, out=out_a).addcmul_(b, sin, value=-1)
-    torch.addcmul(a_sin, b, cos, out=out_b)
+    if out is x:
+        a_sin = a * sin
+        torch.mul(a, cos, out=a).addcmul_(b, sin, value=-1)
+        torch.addcmul(a_sin, b, cos, out=b)
+    else:
+        out_a, out_b = torch.mul(x, torch.cat((cos, cos), -1), out=out).chunk(2, -1)
+        out_a.addcmul_(b, sin, value=-1)
+        out_b.addcmul_(a, sin)
 
 
 def _definition(x, cos, sin, pairing, rotary_dim):
@@ -155,18 +159,20 @@ def _definition(x, cos, sin, pairing, rotary_dim):
     return torch.cat((turned.to(x.dtype), rest), -1)
 
 
-def _pieces(*tensors, size=2**19):
-    """Cut along the outermost axes into pieces of about `size` numbers, which stay in the cache.
+def _pieces(*tensors, size=2**20):
+    """Cut along the outermost axes into pieces of about `size` numbers, which stay in the cache of the CPU.
 
     The first tensor sets the shape; another one is cut where it has the axis, and repeated where it has not.
+    A tensor that is given twice is so in every piece.
     """
-    shape, numel = tensors[0].shape, tensors[0].numel()
-    if numel <= size or numel == shape[-1]:
+    x = tensors[0]
+    if x.numel() <= size or x.numel() == x.shape[-1] or not x.is_cpu:
         return [tensors]
-    axis = next(axis for axis in range(-len(shape), -1) if shape[axis] > 1)
-    step = max(1, shape[axis] * size // numel)
-    cut = [t.split(step, axis) if t.ndim >= -axis and t.shape[axis] > 1 else repeat(t) for t in tensors]
-    return chain.from_iterable(_pieces(*pieces, size=size) for pieces in zip(*cut, strict=False))
+    axis = next(axis for axis in range(-x.ndim, -1) if x.shape[axis] > 1)
+    step = max(1, x.shape[axis] * size // x.numel())
+    cut = {t: t.split(step, axis) if t.ndim >= -axis and t.shape[axis] > 1 else repeat(t) for t in tensors}
+    pieces = zip(*(cut[t] for t in tensors), strict=False)
+    return chain.from_iterable(_pieces(*piece, size=size) for piece in pieces)
 
 
 def _pairs_are_complex(x):

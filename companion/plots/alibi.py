@@ -19,7 +19,9 @@ def plot_entries(entries, ax, *, shades=None, marked=None):
             shade = 0.0 if shades is None or text is None else shades[i][j]
             color = "#d9d9d9" if text is None else _mix(ORANGE, 0.75 * shade)
             ax.add_patch(Rectangle((j - 0.5, i - 0.5), 1, 1, facecolor=color, edgecolor="white", lw=1.5))
-            ax.text(j, i, r"$-\infty$" if text is None else f"${text}$", ha="center", va="center", fontsize=12)
+            ax.text(
+                j, i, r"$-\infty$" if text is None else f"${text}$", ha="center", va="center", fontsize=12
+            )
     if marked is not None:
         ax.add_patch(
             Rectangle((marked[1] - 0.5, marked[0] - 0.5), 1, 1, fill=False, edgecolor=BLUE, lw=3, zorder=3)
@@ -41,7 +43,9 @@ def plot_slopes(tables, ax):
         ax.semilogy(heads, slopes, marker, color=color, label=label, markersize=8, mew=2, base=2)
     ax.set_xticks(heads)
     exponents = range(-8, 1)
-    ax.set_yticks([2.0**e for e in exponents], [f"$2^{{{e}}}$" if e else "$1$" for e in exponents], fontsize=12)
+    ax.set_yticks(
+        [2.0**e for e in exponents], [f"$2^{{{e}}}$" if e else "$1$" for e in exponents], fontsize=12
+    )
     ax.minorticks_off()
     ax.set_xlabel("$h$", fontsize=13)
     ax.set_ylabel("$m_h$", fontsize=13, rotation=0, labelpad=12)
