@@ -158,7 +158,7 @@ def proportional(head_dim, fraction, base=10000.0):
 
 
 def yarn_attention_factor(factor, *, mscale=None, mscale_all_dim=None):
-    """Return YaRN's number (no shape) by which cos and sin are multiplied; the scores get its square.
+    """Return what YaRN multiplies cos and sin by, one float (shape `()`); the scores get its square.
 
     0.1 ln s + 1, which the paper calls √(1/t). If both `mscale` and `mscale_all_dim` are given and not 0, it is
     (0.1 mscale ln s + 1) / (0.1 mscale_all_dim ln s + 1), as DeepSeek's configurations ask.
@@ -174,7 +174,7 @@ def yarn_attention_factor(factor, *, mscale=None, mscale_all_dim=None):
 
 
 def longrope_attention_factor(factor, train_len):
-    """Return LongRoPE's number (no shape) by which cos and sin are multiplied, for short and long texts alike.
+    """Return what LongRoPE multiplies cos and sin by, one float (shape `()`), for short and long texts alike.
 
     √(1 + ln s / ln L) with s = `factor` and L = `train_len` tokens.
 

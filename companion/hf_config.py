@@ -70,7 +70,7 @@ def read_rope_config(config, *, seq_len=None, layer_type=None):
 
 
 def mrope_layout(config, *, layer_type=None):
-    """Return "contiguous" or "interleaved" (no shape), the layout of `sections`, or None for a model without them.
+    """Return "contiguous" or "interleaved", the layout of `sections`, or None for a model without them.
 
     >>> vision = {"type": "mrope", "mrope_section": [16, 24, 24]}
     >>> mrope_layout({"head_dim": 128, "rope_scaling": vision})

@@ -16,7 +16,7 @@ from companion.multimodal import _sections
 def rope_settings(config, *, layer_type=None):
     """Return what a configuration, a dict or the path of a file, says about the RoPE of one type of layer.
 
-    A dict (no shape) with the keys of the file, as far as they stand among those of RoPE, and always with
+    A dict with the keys of the file, as far as they stand among those of RoPE, and always with
     `rope_type`, `rope_theta`, `head_dim` and `rotary_dim` (dimensions), `partial_rotary_factor`, `pairing`,
     `mrope_section` (or None), `mrope_interleaved`, `max_position_embeddings` and `train_len` (tokens, or None), `latent` (multi-head
     latent attention, where a part of the head does not turn), `base_is_assumed` and `train_len_is_assumed`.
@@ -43,7 +43,7 @@ def rope_settings(config, *, layer_type=None):
 
 
 def layer_types(config):
-    """Return the types of layers with positions of their own (a list, no shape); empty if all layers are alike.
+    """Return the types of layers with positions of their own as a list, empty if all layers are alike.
 
     >>> layer_types({"rope_parameters": {"full_attention": {}, "sliding_attention": {}}})
     ['full_attention', 'sliding_attention']

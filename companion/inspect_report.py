@@ -44,12 +44,12 @@ class Inspection(NamedTuple):
 
 
 def inspect_rope(config, *, seq_len=None, layer_type=None):
-    """Return the `Inspection` (no shape) of a configuration, a dict or path, for texts of `seq_len` tokens.
+    """Return the `Inspection` of a configuration, a dict or path, for texts of `seq_len` tokens.
 
     >>> inspect_rope({"head_dim": 4, "rope_theta": 100.0}).treatments
     ['kept', 'kept']
 
-    Raises as `read_rope_config`. Source: the modules it stands on.
+    Raises as `read_rope_config` does.
     """
     rope = rope_settings(config, layer_type=layer_type)
     result = read_rope_config(config, seq_len=seq_len, layer_type=layer_type)
@@ -59,7 +59,7 @@ def inspect_rope(config, *, seq_len=None, layer_type=None):
 
 
 def report(inspection, *, lang="en", every_pair=False):
-    """Return the text about one type of layer: method, table of pairs, and what is easily done wrong (no shape).
+    """Return the text about one type of layer: method, table of pairs, and what is easily done wrong.
 
     Pairs of the same treatment share a line; with `every_pair` each has its own.
 
@@ -67,7 +67,7 @@ def report(inspection, *, lang="en", every_pair=False):
     >>> text.splitlines()[0]
     'method           default, base 100'
 
-    Raises ValueError unless `lang` is "zh" or "en". Source: the modules it stands on.
+    Raises ValueError unless `lang` is "zh" or "en".
     """
     if lang not in _WORDS:
         raise ValueError(f"lang must be 'zh' or 'en', got {lang!r}; choose one of the two editions")
@@ -133,7 +133,7 @@ _WORDS = {
         "turns before": "缩放前 {length:,} 内圈数",
         "turns after": "缩放后 {length:,} 内圈数",
         "axis": "轴",
-        "short": "，不足一圈",
+        "short": "，不足 1 圈",
         "notes": "注意",
         "kept": "保持",
         "blended": "混合",

@@ -6,22 +6,21 @@ from companion.frequency_scaling import _ramp_ends, yarn, yarn_attention_factor
 
 
 def traps(inspection):
-    """Return the pairs (zh, en), a list without shape, that apply to this `Inspection`, in order of weight.
+    """Return the list of pairs (zh, en) that apply to this `Inspection`.
 
     >>> from companion.inspect_report import inspect_rope
     >>> [en for zh, en in traps(inspect_rope({"head_dim": 4}))][0][:29]
     'rope_theta is not in the file'
 
-    Raises nothing. Source: reports of real faults in public repositories.
+    They stem from reports of real faults in public repositories.
     """
-    found = [
+    return [
         *_assumed(inspection.rope),
         *_beyond(inspection),
         *_by_method(inspection),
         *_attention(inspection),
         *_dimensions(inspection.rope),
     ]
-    return found
 
 
 def _assumed(rope):
@@ -45,13 +44,10 @@ def _assumed(rope):
 
 def _beyond(inspection):
     rope, seq_len, train_len = inspection.rope, inspection.seq_len, inspection.rope["train_len"]
-    if not seq_len or not train_len:
+    if not seq_len or not train_len or rope["rope_type"] == "dynamic":
         return
-    reach = (
-        rope["max_position_embeddings"]
-        if rope["rope_type"] == "longrope"
-        else train_len * rope.get("factor", 1)
-    )
+    stretched = 0 if rope["rope_type"] == "longrope" else train_len * rope.get("factor", 1)
+    reach = max(stretched, rope["max_position_embeddings"] or 0)
     if rope["rope_type"] in ("default", "proportional") and seq_len > train_len:
         slow = int((inspection.turns < 1).sum())
         yield (
@@ -60,11 +56,11 @@ def _beyond(inspection):
             f"{seq_len:,} is beyond the trained length {train_len:,} and nothing is scaled: {slow} pairs never "
             "completed a turn in training and reach angles not seen there.",
         )
-    elif rope["rope_type"] != "dynamic" and reach and seq_len > reach:
+    elif seq_len > reach:
         yield (
-            f"{seq_len:,} 超过该配置能到的长度 {reach:,.0f}：慢的对仍会转到训练中没见过的角度。",
-            f"{seq_len:,} is beyond {reach:,.0f}, as far as this configuration reaches: slow pairs still get to "
-            "angles not seen in training.",
+            f"{seq_len:,} 超过该配置能到的长度 {reach:,.0f}：慢的对会转到训练中没见过的角度。",
+            f"{seq_len:,} is beyond {reach:,.0f}, as far as this configuration reaches: slow pairs get to angles "
+            "not seen in training.",
         )
 
 
@@ -76,16 +72,8 @@ def _by_method(inspection):
             "The scaling is static: short texts are slowed down by the same factor, and a model that was not tuned "
             "for it loses a little there.",
         )
-    if rope["rope_type"] == "yarn" and rope["max_position_embeddings"] not in (
-        None,
-        train_len * rope["factor"],
-    ):
-        reach, longest = train_len * rope["factor"], rope["max_position_embeddings"]
-        yield (
-            f"扩展倍数 × 训练长度 = {reach:,.0f}，而 max_position_embeddings = {longest:,}：推理框架可能按后者截断。",
-            f"factor × trained length = {reach:,.0f}, but max_position_embeddings = {longest:,}: software that serves "
-            "the model may stop there.",
-        )
+    if rope["rope_type"] in ("linear", "yarn", "llama3") and not rope["train_len_is_assumed"]:
+        yield from _two_lengths(rope, train_len * rope["factor"], rope["max_position_embeddings"])
     if rope["rope_type"] == "dynamic":
         length = max(inspection.seq_len or 0, train_len)
         yield (
@@ -103,6 +91,22 @@ def _by_method(inspection):
         )
     if rope["rope_type"] == "yarn" and rope.get("truncate") is False:
         yield _untruncated(inspection)
+
+
+def _two_lengths(rope, reach, longest):
+    if longest is not None and reach > longest and rope["rope_type"] != "llama3":
+        yield (
+            f"扩展倍数 × 训练长度 = {reach:,.0f}，大于 max_position_embeddings = {longest:,}：推理框架可能按后者截断。",
+            f"factor × trained length = {reach:,.0f} is more than max_position_embeddings = {longest:,}: software that "
+            "serves the model may stop there.",
+        )
+    if longest is not None and reach < longest:
+        yield (
+            f"扩展倍数 × 训练长度 = {reach:,.0f}，小于 max_position_embeddings = {longest:,}：再往后慢的对会超出最初训练"
+            "见过的角度，只有在长文本上训练过才能弥补。",
+            f"factor × trained length = {reach:,.0f} is less than max_position_embeddings = {longest:,}: beyond it slow "
+            "pairs leave the angles of the first training, which only training on long texts makes good.",
+        )
 
 
 def _untruncated(inspection):

@@ -43,7 +43,7 @@ def mrope_axes(half_dim, sections, *, layout):
     if (np.bincount(axes, minlength=3) != sections).any():
         raise ValueError(
             f"sections must have room for H at 1, 4, … and W at 2, 5, … of {half_dim} pairs, got {sections}; "
-            "give T at least as many as the others, or use layout='contiguous'"
+            "give T more of them, or use layout='contiguous'"
         )
     return axes
 

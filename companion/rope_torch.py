@@ -10,10 +10,10 @@ from itertools import chain, repeat
 import numpy as np
 import torch
 
-from companion.frequencies import _half_or_adjacent, _lies_on, _refuse_half
+from companion.frequencies import _half_or_adjacent, _refuse_half
 from companion.frequency_scaling import _length
 from companion.rope import _rotary_dim, _table, rotation_table
-from companion.tables_torch import PositionTable, _kind
+from companion.tables_torch import PositionTable, _fits, _kind
 
 
 def apply_rope(x, cos, sin=None, *, pairing="half", rotary_dim=None, out=None):
@@ -21,8 +21,8 @@ def apply_rope(x, cos, sin=None, *, pairing="half", rotary_dim=None, out=None):
 
     `companion.rope.apply_rope` for tensors: (a, b) → (a cos − b sin, b cos + a sin), with a table that is
     `(seq_len, half_dim)` or has as many axes as x. One complex table cos + i sin may stand for the two: made
-    once by the caller, it saves adjacent pairs some work in every call. Differentiable in x: the gradient is
-    turned by −angle. With `out`, which may be x, the result is written there.
+    once by the caller, it saves adjacent pairs some work in every call (torch.compile prefers the two).
+    Differentiable in x: the gradient is turned by −angle. With `out`, which may be x, the result goes there.
 
     >>> x = torch.tensor([[3.0, 4.0], [3.0, 4.0]])
     >>> apply_rope(x, torch.tensor([[1.0], [0.0]]), torch.tensor([[0.0], [1.0]]))
@@ -217,8 +217,8 @@ def _checked_table(name, table, shape, rotary_dim, dtype):
         raise TypeError(f"{name} must be a floating-point tensor, got {_kind(table)}; use torch.from_numpy")
     if table.requires_grad:
         raise ValueError(f"{name} must not require grad, got one that does; pass {name}.detach()")
-    if table.shape[-2:] != (shape[-2], rotary_dim // 2) or not _lies_on(table.shape, shape):
-        _table(name, np.broadcast_to(0.0, table.shape), shape, rotary_dim)  # says what is wrong
+    if not _fits(table.shape, (*shape[:-1], rotary_dim // 2)):
+        _table(name, np.broadcast_to(0.0, table.shape), tuple(shape), rotary_dim)  # says what is wrong
     if table.dtype == dtype:
         return table
     _refuse_half(name, table.dtype)

@@ -56,6 +56,7 @@ def table_rows(table, positions):
         raise ValueError(
             "the table must be on a real device, got meta; call to_empty(device=...) on its module"
         )
+    positions = positions.long()  # torch would take uint8 for a mask
     beyond = (positions < 0) | (positions >= table.shape[0])
     rule = f"positions must be 0 or more and less than {table.shape[0]}, the rows of the table"
     if torch.compiler.is_compiling():
@@ -67,6 +68,13 @@ def table_rows(table, positions):
 
 def _is_integer(x):
     return not (x.is_floating_point() or x.is_complex() or x.dtype == torch.bool)
+
+
+def _fits(shape, target):
+    """Are the last two axes those of the target, and the others left out, or all there with a 1 where shared?"""
+    if len(shape) == 2 or len(shape) != len(target):
+        return len(shape) == 2 and shape == target[-2:]
+    return shape[-2:] == target[-2:] and all(n == 1 or n == m for n, m in zip(shape, target, strict=True))
 
 
 def _kind(value):

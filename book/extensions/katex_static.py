@@ -27,6 +27,13 @@ def engine(katex_script):
     return context
 
 
+def close_engine(app, exception):
+    """Close the engine before the interpreter ends: left to its destructor it hangs on Python 3.13."""
+    if engine.cache_info().currsize:
+        engine(app.config.katex_script).close()
+        engine.cache_clear()
+
+
 def visit(translator, node, display):
     tex = node.astext()
     script = translator.builder.config.katex_script
@@ -61,6 +68,7 @@ def setup(app):
         (lambda translator, node: visit(translator, node, False), None),
         (lambda translator, node: visit(translator, node, True), None),
     )
+    app.connect("build-finished", close_engine)
     app.connect("doctree-resolved", keep_punctuation)
     app.add_css_file("katex/katex.min.css")
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -98,7 +98,7 @@ def exercise_4(answer):
 def exercise_5(function):
     """The bias of new tokens behind a cache: `function(table, past, new)`, shape (num_heads, new, past + new)."""
     table = np.random.default_rng(5).standard_normal((32, 3))
-    for past, new in [(6, 1), (30, 4), (0, 5)]:
+    for past, new in [(30, 4), (6, 1), (0, 5)]:
         want = _decoder_bias(table, np.arange(past, past + new), np.arange(past + new))
         both = t5_buckets(np.arange(past + new) - np.arange(past, past + new)[:, None])
         mistakes = [
@@ -186,6 +186,7 @@ def exercise_8(function):
         mistakes = [
             (total(np.searchsorted(starts, distances, side="left") - 1), "每一级差了一格：starts[i] 本身属于第 i 级", "each step is off by one: starts[i] itself belongs to step i"),
             (total(np.searchsorted(starts, distances + 1, side="right") - 1), "每一级差了一格：距离是 m − n，自己的距离是 0", "each step is off by one: the distance is m − n, and 0 for the token itself"),
+            (total(np.searchsorted(starts, distances - 1, side="right") - 1, distances > 0), "词元自己漏掉了：距离 0 也在和里，前缀和取到 m − a + 1", "the token itself is missing: the distance 0 is in the sum, so the prefix goes to m − a + 1"),
             (last, "最后一级没有终点：更远的词元都在里面", "the last step has no end: all that is farther belongs to it"),
             (weights[np.clip(np.searchsorted(starts, np.abs(distances), side="right") - 1, 0, None)] @ u, "只加过去：n ≤ m", "sum over the past only: n ≤ m"),
             (np.cumsum(u, axis=0), "还没有用到 weights", "the weights are not used yet"),

@@ -56,4 +56,6 @@ def bucket_staircase(lang, *, num_buckets=32, max_distance=128, reach=140, query
         t5_buckets(offsets, num_buckets=num_buckets, max_distance=max_distance, bidirectional=both).tolist()
         for both in (True, False)
     ]
-    return _figure("bucket_staircase", lang, words, buckets=buckets, count=num_buckets, reach=reach, start=[query, key])
+    return _figure(
+        "bucket_staircase", lang, words, buckets=buckets, count=num_buckets, reach=reach, start=[query, key]
+    )

@@ -8,7 +8,7 @@ def scaling_pairs(lang):
 
     Two menus choose the model (base and trained length) and the rule; sliders set α, β and s, and which pair the
     dial below shows: what training has seen of it, and what a text s times as long would use, with its own
-    speed and with the new one. A hollow mark is a pair that enters angles never seen.
+    speed and with the new one. A line below a dot marks a pair that enters angles never seen.
     """
     words = {
         "zh": {
@@ -20,10 +20,10 @@ def scaling_pairs(lang):
             "beta": "β：圈数超过 β 的保持原样",
             "factor": "s：扩展倍数",
             "pair": "钟面显示第几对，i",
-            "marks": ["保持", "混合", "完全内插", "空心：走进没见过的角度"],
+            "marks": ["保持", "混合", "完全内插", "竖线：走进没见过的角度"],
             "title": "第 {i} 对：θ′ / θ = {ratio}",
             "lines": ["训练见过：{r} 圈", "到 sL，转速不变：{old} 圈", "到 sL，用 θ′：{new} 圈"],
-            "status": "{kept} 对保持，{blended} 对混合，{full} 对完全内插；{out} 对走进没见过的角度。"
+            "status": "保持 {kept} 对，混合 {blended} 对，完全内插 {full} 对；走进没见过的角度的有 {out} 对。"
             "第 {i} 对{verdict}。",
             "verdicts": [
                 "训练时已经转满一圈，没有没见过的角度",
@@ -41,11 +41,15 @@ def scaling_pairs(lang):
             "beta": "β: above β turns, kept",
             "factor": "s: factor of extension",
             "pair": "pair on the dial, i",
-            "marks": ["kept", "blended", "fully interpolated", "hollow: enters unseen angles"],
+            "marks": ["kept", "blended", "fully interpolated", "lines: enter unseen angles"],
             "title": "Pair {i}: θ′ / θ = {ratio}",
-            "lines": ["seen in training: {r} turns", "to sL, speed unchanged: {old}", "to sL, with θ′: {new} turns"],
-            "status": "{kept} pairs kept, {blended} blended, {full} fully interpolated; {out} enter angles never "
-            "seen. Pair {i} {verdict}.",
+            "lines": [
+                "seen in training: {r} turns",
+                "to sL, speed unchanged: {old}",
+                "to sL, with θ′: {new} turns",
+            ],
+            "status": "Pairs kept: {kept}; blended: {blended}; fully interpolated: {full}; entering angles never "
+            "seen: {out}. Pair {i} {verdict}.",
             "verdicts": [
                 "went all the way round in training, so no angle is new to it",
                 "stays within the angles seen in training",

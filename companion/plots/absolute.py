@@ -5,24 +5,23 @@ from matplotlib.colors import LinearSegmentedColormap
 from companion.plots import BLUE, ORANGE, clean
 
 
-def plot_codes(codes, ax, *, xlabel="", low=-1.0):
-    """Draw a table of codes as a heat map: a row a position m, a column a component; `low` is orange, 1 is blue."""
+def plot_codes(codes, ax, *, xlabel):
+    """Draw a table of codes as a heat map, a row a position m, a column a component: −1 orange, 0 white, 1 blue."""
     two_colours = LinearSegmentedColormap.from_list("orange, white, blue", [ORANGE, "white", BLUE])
-    ax.imshow(codes, cmap=two_colours, vmin=low, vmax=1, aspect="auto", interpolation="nearest")
+    ax.imshow(codes, cmap=two_colours, vmin=-1, vmax=1, aspect="auto", interpolation="nearest")
     ax.set_xlabel(xlabel, fontsize=13)
     ax.set_ylabel("$m$", fontsize=13)
     ax.figure.set_facecolor("white")
     return ax
 
 
-def plot_products(offsets, curves, ax, *, ylabel):
+def plot_products(offsets, curves, ax):
     """Draw one curve over the offset m − n for each label of `curves`."""
     for (label, values), (color, style) in zip(curves.items(), _LINES, strict=False):
         ax.plot(offsets, values, style, color=color, label=label, lw=1.8)
     ax.axvline(0, color="#444444", lw=0.8)
     ax.set_xlabel("$m - n$", fontsize=13)
-    ax.set_ylabel(ylabel, fontsize=13)
-    ax.legend(frameon=False, fontsize=12)
+    ax.legend(frameon=False, fontsize=13)
     return clean(ax)
 
 
@@ -49,7 +48,7 @@ def plot_perplexity(lengths, rows, ax, trained):
     ax.minorticks_off()
     ax.set_xlabel("$L_{\\mathrm{test}}$", fontsize=13)
     ax.set_ylabel("ppl", fontsize=13)
-    ax.legend(frameon=False, fontsize=12, loc="center right")
+    ax.legend(frameon=False, fontsize=12, loc=(0.06, 0.6))
     return clean(ax)
 
 

@@ -48,7 +48,7 @@ def plot_slopes(tables, ax):
     )
     ax.minorticks_off()
     ax.set_xlabel("$h$", fontsize=13)
-    ax.set_ylabel("$m_h$", fontsize=13, rotation=0, labelpad=12)
+    ax.set_ylabel("$m_h$", fontsize=13, rotation=0, labelpad=16)
     ax.legend(frameon=False, fontsize=12, loc="lower center", ncols=2, bbox_to_anchor=(0.5, 1.0))
     return clean(ax)
 
@@ -81,10 +81,10 @@ def plot_patterns(biases, axes):
     return axes
 
 
-def plot_flatness(lengths, measured, predicted, ax, *, trained):
+def plot_flatness(lengths, measured, curve_lengths, curve, ax, *, trained):
     """Draw measured perplexities (dots) and predicted ones (a line) over the length of the text, logarithmic."""
-    ax.semilogx(lengths, predicted, color=ORANGE, lw=2, label=r"$\widehat{\mathrm{ppl}}$")
-    ax.semilogx(lengths, measured, "o", color=BLUE, markersize=6, label=r"$\mathrm{ppl}$")
+    ax.semilogx(curve_lengths, curve, color=ORANGE, lw=2, label=r"$\widehat{\mathrm{ppl}}(N)$")
+    ax.semilogx(lengths, measured, "o", color=BLUE, markersize=6, label=r"$\mathrm{ppl}(N)$")
     ax.axvline(trained, color="#444444", lw=1, ls=":")
     ax.text(trained * 1.05, 18.02, f"$L = {trained}$", fontsize=12)
     ticks = [512, 1024, 2048, 4096, 8192, 16384]

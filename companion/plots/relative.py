@@ -47,7 +47,7 @@ def plot_reach(curves, ax, trained):
         best = int(np.argmin(values))
         ax.plot(lengths[best], values[best], "o", color=color, markersize=11, fillstyle="none")
     ax.axvline(trained, color="#444444", lw=1, ls=":")
-    ax.set_xticks([512, 1024, 2048, 4096, 8192, 16384], [512, 1024, 2048, 4096, 8192, 16384])
+    ax.set_xticks([512, 1024, 2048, 4096, 8192], [512, 1024, 2048, 4096, 8192])
     ax.set_yticks([20, 50, 100, 200, 400], [20, 50, 100, 200, 400])
     ax.minorticks_off()
     ax.set_xlabel("$L_{\\mathrm{test}}$", fontsize=13)
@@ -70,11 +70,11 @@ def plot_signed_weights(weights, ax, title):
     return ax
 
 
-def plot_row_sums(rows, ax):
-    """Draw the sum of the weights of every query m, one curve for each label of `rows`; the line at 1 is a mean."""
+def plot_row_sums(sums, ax):
+    """Draw the sum of the weights of every query m, from top to bottom; at the dotted line a row is a mean."""
     ax.axvline(1, color="#444444", lw=1, ls=":")
-    for (label, sums), (color, style) in zip(rows.items(), _LINES[1:], strict=False):
-        ax.plot(sums, np.arange(len(sums)), style, color=color, label=label, marker=".", lw=1.2)
+    ax.plot(sums, np.arange(len(sums)), ".-", color=ORANGE, lw=1.2)
+    ax.set_xlim(left=0)
     ax.set_xlabel("$\\sum_n a_{mn}$", fontsize=13)
     ax.invert_yaxis()
     return clean(ax)

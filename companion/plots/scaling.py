@@ -17,11 +17,15 @@ def plot_dials(turns, ax, *, columns=16):
     for i, turned in enumerate(turns):
         x, y = i % columns, -1.3 * (i // columns)
         complete = turned >= 1
-        ax.add_patch(Circle((x, y), 0.4, facecolor="#dddddd" if complete else "white", edgecolor="#666666", lw=0.8))
+        ax.add_patch(
+            Circle((x, y), 0.4, facecolor="#dddddd" if complete else "white", edgecolor="#666666", lw=0.8)
+        )
         if not complete:
             ax.add_patch(Wedge((x, y), 0.4, 0, 360 * turned, facecolor=ORANGE, edgecolor=ORANGE))
         ax.text(x, y - 0.62, f"{i}", ha="center", va="center", fontsize=8)
-    ax.set(xlim=(-0.6, columns - 0.4), ylim=(-1.3 * ((len(turns) - 1) // columns) - 0.85, 0.6), aspect="equal")
+    ax.set(
+        xlim=(-0.6, columns - 0.4), ylim=(-1.3 * ((len(turns) - 1) // columns) - 0.85, 0.6), aspect="equal"
+    )
     ax.axis("off")
     ax.figure.set_facecolor("white")
     return ax
