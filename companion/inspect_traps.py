@@ -46,8 +46,7 @@ def _beyond(inspection):
     rope, seq_len, train_len = inspection.rope, inspection.seq_len, inspection.rope["train_len"]
     if not seq_len or not train_len or rope["rope_type"] == "dynamic":
         return
-    stretched = 0 if rope["rope_type"] == "longrope" else train_len * rope.get("factor", 1)
-    reach = max(stretched, rope["max_position_embeddings"] or 0)
+    reach = max(train_len * rope.get("factor", 1), rope["max_position_embeddings"] or 0)
     if rope["rope_type"] in ("default", "proportional") and seq_len > train_len:
         slow = int((inspection.turns < 1).sum())
         yield (
@@ -148,7 +147,7 @@ def _dimensions(rope):
     turned, head = rope["rotary_dim"], rope["head_dim"]
     if rope["latent"]:
         yield (
-            f"潜在注意力（MLA）：每个头只有 {turned} 维（qk_rope_head_dim）带位置，其余维不旋转。",
+            f"多头潜在注意力（MLA）：每个头只有 {turned} 维（qk_rope_head_dim）带位置，其余维不旋转。",
             f"Multi-head latent attention: only {turned} dimensions of a head (qk_rope_head_dim) carry positions; "
             "the others do not turn.",
         )

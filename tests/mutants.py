@@ -389,7 +389,7 @@ def _first_red(scratch, tests):
     done = subprocess.run(command, cwd=scratch, capture_output=True, text=True)
     if done.returncode == 0:
         return None
-    found = re.search(r"^(?:FAILED|ERROR) tests/(\S+)", done.stdout, re.M)
+    found = re.search(r"^(?:FAILED|ERROR) tests/(.+?)(?: - .*)?$", done.stdout, re.M)
     return found[1] if found else f"pytest exit code {done.returncode}: {(done.stdout + done.stderr)[-300:]}"
 
 

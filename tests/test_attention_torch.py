@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 torch = pytest.importorskip("torch", reason="torch is an extra: pip install -e '.[torch]'")
+torch.set_num_threads(1)  # other tests have the other cores
 
 from torch._dynamo.testing import CompileCounterWithBackend  # noqa: E402
 from torch.nn.functional import scaled_dot_product_attention  # noqa: E402

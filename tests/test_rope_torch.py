@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 torch = pytest.importorskip("torch", reason="torch is an extra: pip install -e '.[torch]'")
+torch.set_num_threads(1)  # other tests have the other cores
 
 from torch._dynamo.testing import CompileCounterWithBackend  # noqa: E402
 

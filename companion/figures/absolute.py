@@ -22,8 +22,8 @@ def seat_dials(lang, *, d_model=12, base=10000.0, bits=8, position=7):
             "back": "← 退一个座位",
             "forward": "进一个座位 →",
             "first": "m = 0 = {binary}（二进制）。所有指针都指着正上方。",
-            "status": "m = {m} = {binary}（二进制）。\n从 {before} 到 {m}：二进制翻了 {flips} 位，"
-            "移动 {jump}；\n正弦编码移动 {step}。",
+            "status": "m = {m} = {binary}（二进制）。\n从 {before} 到 {m}：二进制翻 {flips} 位，"
+            "距离 {jump}；\n正弦编码：距离 {step}。",
         },
         "en": {
             "alt": "Above, the position in binary; below, a row of dials of different speed. "
@@ -35,8 +35,8 @@ def seat_dials(lang, *, d_model=12, base=10000.0, bits=8, position=7):
             "back": "← one seat back",
             "forward": "one seat on →",
             "first": "m = 0 = {binary} in binary. All hands point straight up.",
-            "status": "m = {m} = {binary} in binary.\nFrom {before} to {m}: {flips} of the bits flip, "
-            "a move of {jump};\nthe sinusoidal code moves by {step}.",
+            "status": "m = {m} = {binary} in binary.\nFrom {before} to {m}: {flips} bit(s) flip, "
+            "distance {jump};\nsinusoidal code: distance {step}.",
         },
     }
     speeds = inverse_frequencies(d_model, base)

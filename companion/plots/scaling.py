@@ -42,8 +42,8 @@ def plot_profiles(distances, curves, ax, trained):
     ax.axhline(0, color="#444444", lw=0.8)
     ax.set_xscale("log", base=2)
     ax.set_xlim(distances[0], distances[-1])
-    ax.text(trained, ax.get_ylim()[0], f" $L = {trained}$", fontsize=11, va="bottom")
-    ax.set_xlabel("$m - n$", fontsize=13)
+    ax.text(trained, 0.8, f"$L = {trained}$ ", fontsize=11, ha="right", transform=ax.get_xaxis_transform())
+    ax.set_xlabel(r"$\Delta = m - n$", fontsize=13)
     ax.legend(frameon=False, fontsize=11)
     return clean(ax)
 
