@@ -117,13 +117,13 @@ def _turn(x, table, pairing, rotary_dim, out):
             out[..., rotary_dim:] = x[..., rotary_dim:]
     turn = _turn_halves if pairing == "half" else _turn_neighbours
     if x.itemsize < 4:
-        for x_piece, out_piece, *table_piece in _pieces(turned, target, *table):
+        for x_piece, out_piece, table_piece in _pieces(turned, target, table):
             work = x_piece.float()  # so that only the result is rounded
             turn(work, work, *table_piece)
             out_piece.copy_(work)
     elif pairing == "half":
-        for pieces in _pieces(turned, target, *table):
-            turn(*pieces)
+        for x_piece, out_piece, table_piece in _pieces(turned, target, table):
+            turn(x_piece, out_piece, *table_piece)
     else:
         turn(turned, target, *table)
     return out
@@ -142,7 +142,7 @@ def _turn_halves(x, out, cos, sin):
     a, b = x.chunk(2, -1)
     if out is x:
         a_sin = a * sin
-        torch.mul(a, cos, out=a).addcmul_(b, sin, value=-1)
+        a.mul_(cos).addcmul_(b, sin, value=-1)
         torch.addcmul(a_sin, b, cos, out=b)
     else:
         out_a, out_b = torch.mul(x, torch.cat((cos, cos), -1), out=out).chunk(2, -1)
@@ -159,20 +159,20 @@ def _definition(x, cos, sin, pairing, rotary_dim):
     return torch.cat((turned.to(x.dtype), rest), -1)
 
 
-def _pieces(*tensors, size=2**20):
-    """Cut along the outermost axes into pieces of about `size` numbers, which stay in the cache of the CPU.
-
-    The first tensor sets the shape; another one is cut where it has the axis, and repeated where it has not.
-    A tensor that is given twice is so in every piece.
-    """
-    x = tensors[0]
+def _pieces(x, out, table, size=2**20):
+    """Cut along the outermost axes into pieces of about `size` numbers, which stay in the cache of the CPU."""
     if x.numel() <= size or x.numel() == x.shape[-1] or not x.is_cpu:
-        return [tensors]
+        return [(x, out, table)]
     axis = next(axis for axis in range(-x.ndim, -1) if x.shape[axis] > 1)
     step = max(1, x.shape[axis] * size // x.numel())
-    cut = {t: t.split(step, axis) if t.ndim >= -axis and t.shape[axis] > 1 else repeat(t) for t in tensors}
-    pieces = zip(*(cut[t] for t in tensors), strict=False)
-    return chain.from_iterable(_pieces(*piece, size=size) for piece in pieces)
+
+    def cut(t):
+        return t.split(step, axis) if t.ndim >= -axis and t.shape[axis] > 1 else repeat(t)
+
+    x_pieces = cut(x)
+    out_pieces = x_pieces if out is x else cut(out)
+    pieces = zip(x_pieces, out_pieces, zip(*map(cut, table), strict=False), strict=False)
+    return chain.from_iterable(_pieces(*piece, size) for piece in pieces)
 
 
 def _pairs_are_complex(x):
@@ -195,30 +195,31 @@ def _checked(x, cos, sin, pairing, rotary_dim):
         rotary_dim = _rotary_dim(rotary_dim, shape[-1])
     else:
         rotary_dim = shape[-1]
+    rows = shape[-2], rotary_dim // 2
     double = x.dtype == torch.float64
     given_complex = sin is None and isinstance(cos, torch.Tensor) and cos.is_complex()
     want_complex = _half_or_adjacent("pairing", pairing) == "adjacent" and not torch.compiler.is_compiling()
     if given_complex:
         dtype = torch.complex128 if double else torch.complex64
-        table = (_checked_table("cos", cos, shape, rotary_dim, dtype),)
+        table = (_checked_table("cos", cos, rows, shape, dtype),)
     else:
         dtype = torch.float64 if double else torch.float32
         table = (
-            _checked_table("cos", cos, shape, rotary_dim, dtype),
-            _checked_table("sin", sin, shape, rotary_dim, dtype),
+            _checked_table("cos", cos, rows, shape, dtype),
+            _checked_table("sin", sin, rows, shape, dtype),
         )
     if want_complex == given_complex:
         return rotary_dim, table
     return rotary_dim, (torch.complex(*table),) if want_complex else (table[0].real, table[0].imag)
 
 
-def _checked_table(name, table, shape, rotary_dim, dtype):
+def _checked_table(name, table, rows, shape, dtype):
     if not isinstance(table, torch.Tensor) or not (table.is_floating_point() or dtype.is_complex):
         raise TypeError(f"{name} must be a floating-point tensor, got {_kind(table)}; use torch.from_numpy")
     if table.requires_grad:
         raise ValueError(f"{name} must not require grad, got one that does; pass {name}.detach()")
-    if not _fits(table.shape, (*shape[:-1], rotary_dim // 2)):
-        _table(name, np.broadcast_to(0.0, table.shape), tuple(shape), rotary_dim)  # says what is wrong
+    if table.shape != rows and not _fits(table.shape, (*shape[:-1], rows[-1])):
+        _table(name, np.broadcast_to(0.0, table.shape), tuple(shape), 2 * rows[-1])  # says what is wrong
     if table.dtype == dtype:
         return table
     _refuse_half(name, table.dtype)

@@ -8,23 +8,23 @@ from companion.plots import BLUE, GREEN, ORANGE, clean
 GREY, PURPLE = "#999999", "#cc79a7"
 
 
-def plot_dials(turns, ax, *, columns=16):
+def plot_dials(turns, ax, *, columns=11):
     """Draw one dial a pair, numbered i, with the sector of angles that training has covered.
 
     `turns` counts the turns of each pair within the trained length. A pair that completes a turn has seen the
     whole dial (grey); of the others only the shaded sector, counter-clockwise from the right, is known.
     """
     for i, turned in enumerate(turns):
-        x, y = i % columns, -1.3 * (i // columns)
+        x, y = i % columns, -1.45 * (i // columns)
         complete = turned >= 1
         ax.add_patch(
             Circle((x, y), 0.4, facecolor="#dddddd" if complete else "white", edgecolor="#666666", lw=0.8)
         )
         if not complete:
             ax.add_patch(Wedge((x, y), 0.4, 0, 360 * turned, facecolor=ORANGE, edgecolor=ORANGE))
-        ax.text(x, y - 0.62, f"{i}", ha="center", va="center", fontsize=8)
+        ax.text(x, y - 0.64, f"{i}", ha="center", va="center", fontsize=11)
     ax.set(
-        xlim=(-0.6, columns - 0.4), ylim=(-1.3 * ((len(turns) - 1) // columns) - 0.85, 0.6), aspect="equal"
+        xlim=(-0.6, columns - 0.4), ylim=(-1.45 * ((len(turns) - 1) // columns) - 0.95, 0.6), aspect="equal"
     )
     ax.axis("off")
     ax.figure.set_facecolor("white")
