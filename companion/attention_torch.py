@@ -36,7 +36,7 @@ def attention(q, k, v, *, scale=None, bias=None, mask=None):
     if bias is not None:
         bias = _checked_bias(bias, q.dtype, shape)
         mask = bias if mask is None else bias.masked_fill(~mask, -torch.inf)
-    return scaled_dot_product_attention(q, k, v, attn_mask=mask, scale=scale)
+    return _fused(q, k, v, mask, scale)
 
 
 def causal_mask(query_positions, key_positions):
@@ -68,8 +68,8 @@ def alibi_attention(q, k, v, slopes, *, scale=None, mask=None):
     tensor([[[0.0000],
              [0.7500]]])
 
-    Raises TypeError or ValueError as `attention` does, unless there is one slope a head, and if there are fewer
-    keys than queries. Source: Press et al. 2022 (ALiBi), section 3, and its code for the key-only form.
+    Raises TypeError or ValueError as `attention` does, unless there is one slope for each head, and for more
+    queries than keys. Source: Press et al. 2022 (ALiBi), section 3, and its code for the key-only form.
     """
     q, k, v, scale = _checked(q, k, v, scale)
     slopes = _checked_slopes(slopes, q)
@@ -108,7 +108,12 @@ def _alibi_block(q, k, v, slopes, scale, visible):
     k = torch.cat((k, position_columns.expand(*k.shape[:-1], -1)), -1)
     width = v.shape[-1]
     v = pad(v, (0, max(0, q.shape[-1] - width)))  # the fused kernels want one width
-    return scaled_dot_product_attention(q, k, v, attn_mask=visible, scale=scale)[..., :width]
+    return _fused(q, k, v, visible, scale)[..., :width]
+
+
+def _fused(q, k, v, mask, scale):
+    with torch.autocast(q.device.type, enabled=False):  # it would round a bias to half precision
+        return scaled_dot_product_attention(q, k, v, attn_mask=mask, scale=scale)
 
 
 def _exact_parts(x, dtype):
@@ -152,7 +157,7 @@ def _checked(q, k, v, scale):
         raise ValueError(
             f"k and v must agree in all axes but the last, got {tuple(k.shape)} and {tuple(v.shape)}; one value a key"
         )
-    if torch.is_autocast_enabled(q.device.type):
+    if torch.is_autocast_enabled(q.device.type) and q.dtype != torch.float64:
         q, k, v = (x.to(torch.get_autocast_dtype(q.device.type)) for x in (q, k, v))
     elif not q.dtype == k.dtype == v.dtype:
         raise TypeError(f"q, k and v must have one dtype, got {q.dtype}, {k.dtype} and {v.dtype}; cast them")
@@ -165,9 +170,7 @@ def _repeated(name, x, q):
     if x.shape[:-2] == q.shape[:-2]:
         return x
     if x.ndim != q.ndim or x.shape[:-3] != q.shape[:-3] or not x.shape[-3] or q.shape[-3] % x.shape[-3]:
-        _repeat_heads(
-            name, np.broadcast_to(0.0, x.shape), np.broadcast_to(0.0, q.shape)
-        )  # says what is wrong
+        _repeat_heads(name, *(np.broadcast_to(0.0, t.shape) for t in (x, q)))  # says what is wrong
     return x.repeat_interleave(q.shape[-3] // x.shape[-3], -3)
 
 

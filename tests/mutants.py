@@ -6,6 +6,7 @@
 A check that has never been red is no check. Prints which test found which fault; exits with 1 if one was not found.
 """
 
+import importlib.util
 import re
 import shutil
 import subprocess
@@ -340,6 +341,163 @@ MUTANTS = [
 ]
 
 
+# In torch; where it is missing its tests are skipped, and could find nothing
+
+TORCH_ROPE, TORCH_ATTENTION = "test_rope_torch.py", "test_attention_torch.py"
+TORCH_EMBEDDINGS = "test_embeddings_torch.py"
+
+if importlib.util.find_spec("torch"):
+    MUTANTS += [
+        Mutant(
+            "torch: minus sine in place",
+            "rope_torch.py",
+            "a_sin = a * sin\n",
+            "a_sin = a * -sin\n",
+            (TORCH_ROPE,),
+        ),
+        Mutant(
+            "torch: minus sine, out of place",
+            "rope_torch.py",
+            "out_b.addcmul_(a, sin)",
+            "out_b.addcmul_(a, sin, value=-1)",
+            (TORCH_ROPE,),
+        ),
+        Mutant(
+            "torch: minus sine, neighbours",
+            "rope_torch.py",
+            "(torch.complex(*table),) if want_complex",
+            "(torch.complex(*table).conj_physical(),) if want_complex",
+            (TORCH_ROPE,),
+        ),
+        Mutant(
+            "torch: pairing swapped",
+            "rope_torch.py",
+            '_half_or_adjacent("pairing", pairing)',
+            '{"half": "adjacent", "adjacent": "half"}[_half_or_adjacent("pairing", pairing)]',
+            (TORCH_ROPE,),
+        ),
+        Mutant(
+            "torch: gradient turned on instead of back",
+            "rope_torch.py",
+            "(cos.conj_physical(),) if sin is None else (cos, -sin)",
+            "(cos,) if sin is None else (cos, sin)",
+            (TORCH_ROPE,),
+        ),
+        Mutant(
+            "torch: sine taken after the cosine has overwritten its half",
+            "rope_torch.py",
+            "torch.addcmul(a_sin, b, cos, out=b)",
+            "torch.addcmul(a * sin, b, cos, out=b)",
+            (TORCH_ROPE,),
+        ),
+        Mutant(
+            "torch: rest of the head left unwritten",
+            "rope_torch.py",
+            "out[..., rotary_dim:] = x[..., rotary_dim:]",
+            "pass",
+            (TORCH_ROPE,),
+        ),
+        Mutant(
+            "torch: half precision rounded at every step",
+            "rope_torch.py",
+            "work = x_piece.float()  # so",
+            "work = (x_piece.float() * 1.5).to(x.dtype).float() / 1.5  # so",
+            (TORCH_ROPE,),
+        ),
+        Mutant(
+            "torch: table rounded to bfloat16",
+            "tables_torch.py",
+            "return torch.tensor(self._numpy_table, device=device)",
+            "return torch.tensor(self._numpy_table, device=device).bfloat16().float()",
+            (TORCH_ROPE,),
+        ),
+        Mutant(
+            "torch: table spoilt by a cast",
+            "tables_torch.py",
+            "self.table = self._made(self.table.device)",
+            "self.table = self.table.float()",
+            (TORCH_ROPE,),
+        ),
+        Mutant(
+            "torch: table of the batch laid on the heads",
+            "tables_torch.py",
+            "return len(shape) == 2 and shape == target[-2:]",
+            "return shape[-2:] == target[-2:]",
+            (TORCH_ROPE,),
+        ),
+        Mutant(
+            "torch: negative positions read from the end of the table",
+            "tables_torch.py",
+            "beyond = (positions < 0) | (positions >= table.shape[0])",
+            "beyond = positions >= table.shape[0]",
+            (TORCH_ROPE, TORCH_EMBEDDINGS),
+        ),
+        Mutant(
+            "torch: is_causal with a cache",
+            "attention_torch.py",
+            "return _fused(q, k, v, mask, scale)",
+            "return scaled_dot_product_attention(q, k, v, is_causal=mask is not None, scale=scale)",
+            (TORCH_ATTENTION,),
+        ),
+        Mutant(
+            "torch: ALiBi counts queries from the first key",
+            "attention_torch.py",
+            "(key_len - query_len + start + n for n in",
+            "(start + n for n in",
+            (TORCH_ATTENTION,),
+        ),
+        Mutant(
+            "torch: ALiBi sign",
+            "attention_torch.py",
+            "_exact_parts(slopes * (256 / scale), q.dtype)",
+            "_exact_parts(slopes * (-256 / scale), q.dtype)",
+            (TORCH_ATTENTION,),
+        ),
+        Mutant(
+            "torch: ALiBi slopes and positions rounded to half precision",
+            "attention_torch.py",
+            "range(3 if dtype.itemsize < 4 else 1)",
+            "range(1)",
+            (TORCH_ATTENTION,),
+        ),
+        Mutant(
+            "torch: bias rounded to half precision",
+            "attention_torch.py",
+            "bias.to(torch.float64 if dtype == torch.float64 else torch.float32)",
+            "bias.to(dtype)",
+            (TORCH_ATTENTION,),
+        ),
+        Mutant(
+            "torch: bias rounded by autocast",
+            "attention_torch.py",
+            "torch.autocast(q.device.type, enabled=False)",
+            "torch.no_grad() if False else torch.enable_grad()",
+            (TORCH_ATTENTION,),
+        ),
+        Mutant(
+            "torch: key heads tiled instead of repeated",
+            "attention_torch.py",
+            "x.repeat_interleave(q.shape[-3] // x.shape[-3], -3)",
+            "torch.cat([x] * (q.shape[-3] // x.shape[-3]), -3)",
+            (TORCH_ATTENTION,),
+        ),
+        Mutant(
+            "torch: embedding added without the scale",
+            "embeddings_torch.py",
+            "alpha=math.sqrt(d_model)",
+            "alpha=1",
+            (TORCH_EMBEDDINGS,),
+        ),
+        Mutant(
+            "torch: T5 offsets with the other sign",
+            "embeddings_torch.py",
+            "_offsets(query_positions, key_positions)",
+            "_offsets(key_positions, query_positions).mT",
+            (TORCH_EMBEDDINGS,),
+        ),
+    ]
+
+
 def main(words=()):
     """Try the mutants with one of the words in their name, or all; return the exit code."""
     chosen = [mutant for mutant in MUTANTS if not words or any(word in mutant.name for word in words)]
@@ -362,7 +520,9 @@ def _scratch(folder):
     skip = shutil.ignore_patterns("__pycache__")
     for name in ("companion", "tests"):
         shutil.copytree(ROOT / name, folder / name, ignore=skip)
-    (folder / "pytest.ini").write_text("[pytest]\nfilterwarnings = error\n")
+    (folder / "pytest.ini").write_text(
+        '[pytest]\nfilterwarnings = error\nmarkers = slow\naddopts = -m "not slow"\n'
+    )
     return folder
 
 

@@ -141,12 +141,14 @@ def test_a_bias_keeps_float32_beside_half_precision():
     assert_close(attention(q, k, v, bias=bias), exact(q, k, v, bias=bias), tolerance(q, k, v, torch.bfloat16))
 
 
-def test_autocast_lowers_q_k_and_v_alike():
-    q, k, v = inputs(torch.float32)
+def test_autocast_lowers_q_k_and_v_alike_and_no_bias():
+    q, k, v = inputs(torch.float32, keys=1200, queries=1)
+    bias = alibi([1199], np.arange(1200), 4).float()
     with torch.autocast("cpu", dtype=torch.bfloat16):
-        out = attention(q, k.bfloat16(), v)
-    assert out.dtype == torch.bfloat16
-    assert torch.equal(out, attention(q.bfloat16(), k.bfloat16(), v.bfloat16()))
+        out = attention(q, k.bfloat16(), v, bias=bias)
+        exact = attention(q.double(), k.double(), v.double(), bias=bias)
+    assert out.dtype == torch.bfloat16 and exact.dtype == torch.float64
+    assert torch.equal(out, attention(q.bfloat16(), k.bfloat16(), v.bfloat16(), bias=bias))
 
 
 # Causality and caches

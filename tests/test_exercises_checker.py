@@ -13,6 +13,10 @@ EMPTY = {
     "zh": "还没有作答：把 ... 换成你的答案，再运行这个单元格",
     "en": "not attempted: replace the ... with your answer and run this cell again",
 }
+NOTHING = {
+    "zh": "你的函数返回了 None：是不是忘了 return？",
+    "en": "your function returned None: is a return missing?",
+}
 RIGHT = {"zh": "正确", "en": "correct"}
 HINT = {"zh": "符号反了", "en": "the sign is wrong"}
 
@@ -36,8 +40,18 @@ def undone(x):
     return ...
 
 
+def undone_with_docstring(x):
+    """twice x"""
+    ...
+
+
 def forgot_to_return(x):
     x * 2
+
+
+def works_in_place(x):
+    doubled = [x]
+    doubled.append(2 * x)
 
 
 def raises(x):
@@ -53,11 +67,18 @@ def test_a_right_answer_is_called_right(lang, name, answer, capsys):
 
 @both_languages
 @pytest.mark.parametrize(
-    ("name", "answer"), [("98.1", ...), ("98.2", ...), ("98.2", undone), ("98.2", forgot_to_return)]
+    ("name", "answer"), [("98.1", ...), ("98.2", ...), ("98.2", undone), ("98.2", undone_with_docstring)]
 )
 def test_an_untouched_exercise_is_not_attempted_and_stops_nothing(lang, name, answer, capsys):
     checker(lang)(name, answer)
     assert capsys.readouterr().out == f"○ {name}: {EMPTY[lang]}\n"
+
+
+@both_languages
+@pytest.mark.parametrize("answer", [forgot_to_return, works_in_place, print])
+def test_a_function_that_returns_nothing_is_told_so(lang, answer, capsys):
+    checker(lang)("98.2", answer)
+    assert f"✗ 98.2: {NOTHING[lang]}\n" in capsys.readouterr().out
 
 
 @both_languages
@@ -82,7 +103,8 @@ def test_an_answer_that_raises_is_reported_not_raised(lang, capsys):
 
 @both_languages
 @pytest.mark.parametrize(
-    ("name", "answer"), [("98.1", ...), ("98.1", -42), ("98.2", undone), ("98.2", raises)]
+    ("name", "answer"),
+    [("98.1", ...), ("98.1", -42), ("98.2", undone), ("98.2", forgot_to_return), ("98.2", raises)],
 )
 def test_strict_raises_what_it_would_have_printed(lang, name, answer, capsys):
     checker(lang)(name, answer)
@@ -116,13 +138,35 @@ def test_equal_numbers_show_no_difference(got):
 
 
 @pytest.mark.parametrize(
+    "want", [1 / 12, 47117.13, np.cos(np.arange(4) * np.pi / 2), [1e-7, 3e-7], [-np.inf, -1 / 3]]
+)
+def test_the_right_answer_in_float32_shows_no_difference(want):
+    want = np.asarray(want)
+    assert difference(want.astype(np.float32), want) is None
+
+
+@pytest.mark.parametrize(
+    ("got", "want"), [(1.1e-7, 1e-7), (1.0001, 1.0), ([1.0, 1e-5], [1.0, 0.0]), (1e-9, 0.0)]
+)
+def test_an_answer_off_by_more_than_rounding_shows_a_difference(got, want):
+    assert difference(got, want) is not None
+
+
+def test_enough_digits_are_printed_to_see_the_difference():
+    assert difference(0.08333334, 0.08333331, rtol=1e-9) == (
+        "结果应该是 0.08333331，得到的却是 0.08333334",
+        "the result should be 0.08333331, got 0.08333334",
+    )
+
+
+@pytest.mark.parametrize(
     ("got", "want", "zh", "en"),
     [
         ([1.0, 3.0], [1.0, 2.0], "结果[1] 应该是 2，得到的却是 3", "the result[1] should be 2, got 3"),
-        (3.0, 2.0, "结果 应该是 2，得到的却是 3", "the result should be 2, got 3"),
+        (3.0, 2.0, "结果应该是 2，得到的却是 3", "the result should be 2, got 3"),
         ([1.0], [1.0, 2.0], "形状应该是 (2,)，得到的却是 (1,)", "the shape should be (2,), got (1,)"),
         ("two", 2.0, "应该得到一个数或数组，得到的却是 str", "expected a number or an array, got str"),
-        (np.nan, 2.0, "结果 应该是 2，得到的却是 nan", "the result should be 2, got nan"),
+        (np.nan, 2.0, "结果应该是 2，得到的却是 nan", "the result should be 2, got nan"),
     ],
 )
 def test_a_difference_is_described_in_both_languages(got, want, zh, en):

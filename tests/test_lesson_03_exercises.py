@@ -120,7 +120,7 @@ WRONG = [
     ("3.6", lambda *given: last_bucket_start(*given, back=2), "倒数第二级", "last step but one"),
     ("3.6", lambda buckets, farthest: last_bucket_start(buckets // 2, farthest), "编码器的一侧", "one side of an encoder"),
     ("3.6", lambda buckets, farthest: buckets // 2, "对数部分开始", "logarithmic part begins"),
-    ("3.6", lambda *given: 7, "结果 应该是", "the result should be"),
+    ("3.6", lambda *given: 7, "结果应该是", "the result should be"),
     ("3.7", lambda table: align(table, sign=-1), "左右反了", "left and right are swapped"),
     ("3.7", lambda table: table[:, : len(table)], "前 L 列", "first L columns"),
     ("3.7", lambda table: table[:, len(table) - 1 :], "后 L 列", "last L columns"),

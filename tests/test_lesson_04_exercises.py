@@ -67,6 +67,7 @@ RIGHT = [
     ("4.7", lambda k, distance, inv_freq: 3 * peak_query(k, distance, inv_freq)),
     ("4.8", c ** (m - n)),
     ("4.8", c**m * c**-n),
+    ("4.8", 1.0 * c ** (m - n)),
 ]
 
 WRONG = [
@@ -122,7 +123,12 @@ WRONG = [
     ("4.8", c ** (n - m), "正负号反了", "sign of the exponent"),
     ("4.8", c**m, "键那边的", "side of the key"),
     ("4.8", c ** (m - n) * sympy.cos((m - n) * theta), "只要因子", "only the factor"),
-    ("4.8", c + m - n, "应是 8", "should be 8"),
+    ("4.8", c ** abs(m - n), "不要取绝对值", "no absolute value"),
+    ("4.8", c + m - n, "c = 2、m = 7、n = 4 时因子应是 8", "for c = 2, m = 7, n = 4 the factor should be 8"),
+    ("4.8", c**3, "n = 7 时因子应是 1/9，现在是 27", "n = 7 the factor should be 1/9, it is 27"),
+    ("4.8", m + 1, "应是 1/9，现在是 6", "should be 1/9, it is 6"),
+    ("4.8", 2 * n, "应是 1/9，现在是 14", "should be 1/9, it is 14"),
+    ("4.8", 8, "应是 1/9，现在是 8", "should be 1/9, it is 8"),
 ]
 
 

@@ -139,6 +139,14 @@ def test_strides_do_not_matter(pairing, dtype, strides):
         assert_rounded_once(apply_rope_(x, *table, pairing=pairing), want, plain)
 
 
+def test_a_single_row_may_lie_at_any_stride():
+    """Torch calls it contiguous, and yet it is no row of complex numbers."""
+    x = torch.zeros(9)[:8].as_strided((1, 8), (9, 1)).copy_(vectors(0, 1, 8))
+    assert x.is_contiguous() and x.stride() == (9, 1)
+    table = tables([5], 8)
+    assert_rounded_once(apply_rope(x, *table, pairing="adjacent"), exact(x, table, pairing="adjacent"), x)
+
+
 @both_pairings
 def test_x_is_left_alone_but_for_the_call_with_an_underscore(pairing):
     x, table = vectors(0, 5, 8, dtype=torch.float32), tables(np.arange(5), 8)

@@ -26,18 +26,23 @@ CAPTION = {
     "zh": "课程地图。实线框是已经写好的课，可以点开；虚线框正在写。",
     "en": "Map of the course. Solid boxes are lessons you can open; dashed ones are being written.",
 }
+HEAD = (
+    '<defs><marker id="course-map-head" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="9" markerHeight="9" '
+    'markerUnits="userSpaceOnUse" orient="auto">'
+    '<path d="M0 0 L8 4 L0 8 z" style="fill: var(--pst-color-text-muted)"/></marker></defs>'
+)
 COLUMN, ROW, WIDTH, HEIGHT = 122, 92, 112, 46
 
 
 def draw(lang, existing):
     """Return the map as HTML; `existing` holds the names of the lessons that can be opened."""
     place = {name[:2]: (column * COLUMN + 2, row * ROW + 2) for name, column, row, *_ in LESSONS}
-    parts = [
-        f'<path class="arrow" d="{_arrow(*(place[number] for number in arrow.split()))}"/>'
-        for arrow in ARROWS
-    ]
+    parts = [HEAD]
+    for arrow in ARROWS:
+        path = _arrow(*(place[number] for number in arrow.split()))
+        parts.append(f'<path class="arrow" d="{path}" marker-end="url(#course-map-head)"/>')
     for column, family in enumerate(FAMILIES[lang]):
-        parts.append(f'<text class="family" x="{column * COLUMN + 58}" y="{ROW - 8}">{family}</text>')
+        parts.append(f'<text class="family" x="{column * COLUMN + 58}" y="{ROW - 20}">{family}</text>')
     for name, _, _, *titles in LESSONS:
         x, y = place[name[:2]]
         box = (

@@ -4,7 +4,9 @@ Exercise 4.2 is checked by `exercise_2` in `lesson_04.py`: it takes the reader's
 None when the answer is right, or a pair (Chinese, English) of sentences that say what is wrong.
 """
 
+import dis
 import importlib
+import inspect
 
 import numpy as np
 
@@ -12,12 +14,14 @@ _WORDS = {
     "zh": {
         "right": "正确",
         "empty": "还没有作答：把 ... 换成你的答案，再运行这个单元格",
+        "nothing": "你的函数返回了 None：是不是忘了 return？",
         "raised": "你的代码抛出了 {error}",
         "kind": "lang 只能是 'zh' 或 'en'，收到的是 {value!r}",
     },
     "en": {
         "right": "correct",
         "empty": "not attempted: replace the ... with your answer and run this cell again",
+        "nothing": "your function returned None: is a return missing?",
         "raised": "your code raised {error}",
         "kind": "lang must be 'zh' or 'en', got {value!r}",
     },
@@ -28,7 +32,7 @@ def checker(lang, *, strict=False):
     """Return `check(name, answer)`, which prints in `lang` ("zh" or "en") whether an answer is right.
 
     `name` is the number of the exercise, such as "4.2"; `answer` is a value or a function.
-    An answer that is still `...`, or a function that returns None or `...`, counts as not attempted.
+    An answer that is still `...`, or a function with nothing but `...` in it, counts as not attempted.
     With `strict=True` everything but a right answer raises ValueError with the same message.
 
     >>> check = checker("en")
@@ -49,8 +53,11 @@ def checker(lang, *, strict=False):
     return check
 
 
-def difference(got, want, *, rtol=1e-9, atol=1e-12):
-    """Return None if `got` equals `want` (an array or number) up to rounding, else a pair (zh, en) saying where not."""
+def difference(got, want, *, rtol=1e-5, atol=None):
+    """Return None if `got` equals `want` (an array or number) up to rounding, else a pair (zh, en) saying where not.
+
+    The tolerances let answers in float32 pass; `atol` is by default 1e-7 of the largest finite number of `want`.
+    """
     want = np.asarray(want)
     try:
         got = np.asarray(got, dtype=np.result_type(want.dtype, np.float64))
@@ -64,15 +71,27 @@ def difference(got, want, *, rtol=1e-9, atol=1e-12):
             f"形状应该是 {want.shape}，得到的却是 {got.shape}",
             f"the shape should be {want.shape}, got {got.shape}",
         )
+    if atol is None:
+        atol = 1e-12 + 1e-7 * np.abs(want[np.isfinite(want)]).max(initial=0)
     wrong = np.argwhere(~np.isclose(got, want, rtol=rtol, atol=atol, equal_nan=True))
     if len(wrong) == 0:
         return None
     where = tuple(int(i) for i in wrong[0])
     at = f"[{', '.join(map(str, where))}]" if where else ""
+    right, wrong = _told_apart(want[where], got[where])
     return (
-        f"结果{at} 应该是 {want[where]:.6g}，得到的却是 {got[where]:.6g}",
-        f"the result{at} should be {want[where]:.6g}, got {got[where]:.6g}",
+        f"结果{at + ' ' if at else ''}应该是 {right}，得到的却是 {wrong}",
+        f"the result{at} should be {right}, got {wrong}",
     )
+
+
+def _told_apart(right, wrong):
+    """Print two different numbers with as many digits as show the difference."""
+    for digits in (6, 9, 12, 17):
+        texts = f"{right:.{digits}g}", f"{wrong:.{digits}g}"
+        if texts[0] != texts[1]:
+            break
+    return texts
 
 
 def _exercise(name):
@@ -90,9 +109,10 @@ def _verdict(exercise, answer, lang):
     if answer is ...:
         return "○", _WORDS[lang]["empty"]
     try:
-        hint = exercise(_attempted(answer) if callable(answer) else answer)
-    except NotImplementedError:
-        return "○", _WORDS[lang]["empty"]
+        hint = exercise(_attempted(answer) if inspect.isroutine(answer) else answer)
+    except NotImplementedError as reason:
+        forgotten = reason.args == ("nothing",)
+        return ("✗", _WORDS[lang]["nothing"]) if forgotten else ("○", _WORDS[lang]["empty"])
     except Exception as error:
         return "✗", _WORDS[lang]["raised"].format(error=f"{type(error).__name__}: {error}")
     return ("✓", None) if hint is None else ("✗", hint[lang == "en"])
@@ -102,7 +122,14 @@ def _attempted(function):
     def call(*args, **kwargs):
         result = function(*args, **kwargs)
         if result is None or result is ...:
-            raise NotImplementedError
+            raise NotImplementedError("empty" if result is ... or _is_stub(function) else "nothing")
         return result
 
     return call
+
+
+def _is_stub(function):
+    """Say whether a function does nothing: what `...` and a docstring compile to returns None at once."""
+    idle = {"RESUME", "NOP", "LOAD_CONST", "RETURN_CONST", "RETURN_VALUE"}
+    code = getattr(function, "__code__", None)
+    return code is not None and {step.opname for step in dis.get_instructions(code)} <= idle

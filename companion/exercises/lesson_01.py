@@ -7,6 +7,9 @@ import numpy as np
 from companion.attention import attention
 from companion.exercises import difference
 
+_NOT_YET = ("不对，再想想", "not yet right")
+_TWO_DECIMALS = {"rtol": 0, "atol": 5e-3}
+
 
 def exercise_1(answer):
     """Different rows among the outputs for big, fish, eat, small, fish: 4."""
@@ -20,7 +23,7 @@ def exercise_1(answer):
             "只有“鱼”重复了；“大”和“小”是两个不同的词元",
             'only "fish" occurs twice; "big" and "small" are two different tokens',
         )
-    return difference(answer, 4)
+    return difference(answer, 4) and _NOT_YET
 
 
 def exercise_2(answer):
@@ -33,18 +36,20 @@ def exercise_2(answer):
         ),
         (0.5, "除以了 d，应该除以 √d", "you divided by d; divide by √d"),
     ]:
-        if difference(answer, np.exp(scores) / (np.exp(scores) + 2), rtol=1e-3) is None:
+        if difference(answer, np.exp(scores) / (np.exp(scores) + 2), **_TWO_DECIMALS) is None:
             return zh, en
     if difference(answer, 1.0) is None:
         return (
             "1 是缩放后的分数；还要过一遍 softmax 才是权重",
             "1 is the scaled score; it takes a softmax to become a weight",
         )
-    return difference(answer, np.e / (np.e + 2), rtol=1e-3)
+    return difference(answer, np.e / (np.e + 2), **_TWO_DECIMALS) and _NOT_YET
 
 
 def exercise_3(answer):
     """The letters of the equivariant operations: a, b, f."""
+    if isinstance(answer, list | tuple | set):
+        answer = "".join(map(str, answer))
     if not isinstance(answer, str):
         return (
             f'应该是字母连成的字符串，例如 "ae"，得到的却是 {type(answer).__name__}',
@@ -138,30 +143,35 @@ def exercise_6(unseen_orders):
     first_key[:, 0] = 1.0
     biases = [
         (0.0 * offset, "全零的偏置", "an all-zero bias"),
-        (-1.0 * abs(offset), "按距离扣分", "the charge for distance"),
+        (-1.0 * abs(offset), "按距离扣分", "the distance penalty"),
         (np.where(offset > 0, -np.inf, 0.0), "因果掩码", "the causal mask"),
         (first_key, "只偏爱第 0 个键", "a preference for key 0"),
         (2.0 * np.eye(3), "3 个词元的 2I", "2I for 3 tokens"),
     ]
-    for bias, zh, en in biases:
-        got, want = unseen_orders(bias.copy()), _count(bias, both=True)
-        if (hint := difference(got, want)) is None:
-            continue
-        if difference(got, _count(bias, both=False)) is None:
+    counts = [unseen_orders(bias.copy()) for bias, *_ in biases]
+    for half, zh, en in [
+        ({"columns": False}, "你只重排了行，列也要一起重排", "you reordered the rows only; reorder the columns too"),
+        ({"rows": False}, "你只重排了列，行也要一起重排", "you reordered the columns only; reorder the rows too"),
+    ]:  # fmt: skip
+        if difference(counts, [_count(bias, **half) for bias, *_ in biases]) is None:
+            return zh, en
+    for (bias, zh, en), count in zip(biases, counts, strict=True):
+        if np.isneginf(bias).any() and difference(count, 0) is None:
             return (
-                f"{zh}：你只重排了行，列也要一起重排",
-                f"{en}: you reordered the rows only; reorder the columns too",
+                f"{zh}：一种也没有？0·(−∞) 是 NaN：直接重排下标，不要用矩阵乘法",
+                f"{en}: none at all? 0·(−∞) is NaN: index rather than multiply matrices",
             )
-        return f"{zh}：{hint[0]}", f"{en}: {hint[1]}"
+        if hint := difference(count, _count(bias)):
+            return f"{zh}：{hint[0]}", f"{en}: {hint[1]}"
     return None
 
 
 def exercise_7(witness):
-    """An order that changes the weighted sum, for weights that are not all equal."""
-    rng = np.random.default_rng(3)
+    """An order that changes the weighted sum for all rows, which are different: exactly two weights change."""
     for u in (
         [0.0, 1.0],
         [1.0, 2.0, 1.0],
+        [1.0, 2.0, 4.0],
         [1.0, 1.0, 1.0, 3.0],
         [5.0, 2.0, 2.0, 5.0],
         [2.0, 2.0, 1.0, 2.0, 2.0],
@@ -174,8 +184,14 @@ def exercise_7(witness):
                 f"u = {u.tolist()}: {_plain(order)} is not an order of 0 to {len(u) - 1}",
             )
         order = np.asarray(order, dtype=int)
-        rows = rng.normal(size=(len(u), 2))
-        if np.abs(u @ rows[order] - u @ rows).max() < 1e-9:
+        # The sum changes by what each weight changes, times the row; three changes or more can cancel.
+        changed = np.count_nonzero(u[np.argsort(order)] - u)
+        if changed > 2:
+            return (
+                f"u = {u.tolist()}：对有些 Y 管用，对有些 Y 和不变：只对调两个座位",
+                f"u = {u.tolist()}: works for some Y, not for all: exchange two seats only",
+            )
+        if changed == 0:
             reverse = np.array_equal(order, np.arange(len(u))[::-1])
             return (
                 f"u = {u.tolist()}：加权和没有变" + ("，倒序不总是管用" if reverse else ""),
@@ -210,9 +226,11 @@ def exercise_8(score_scale):
     return difference(got, want) or difference(score_scale(8, 2.0, 0.1), 1 / (0.2 * np.sqrt(8)))
 
 
-def _count(bias, *, both):
-    orders = map(list, permutations(range(len(bias))))
-    return sum(np.array_equal(bias[p][:, p] if both else bias[p], bias) for p in orders)
+def _count(bias, *, rows=True, columns=True):
+    stay, orders = list(range(len(bias))), map(list, permutations(range(len(bias))))
+    return sum(
+        np.array_equal(bias[np.ix_(p if rows else stay, p if columns else stay)], bias) for p in orders
+    )
 
 
 def _plain(order):

@@ -162,22 +162,30 @@ def exercise_8(answer):
             f"只要因子，里面不该有 {', '.join(extra)}",
             f"only the factor is wanted; {', '.join(extra)} should not be in it",
         )
-    values = {symbol: {"c": 2, "m": 7, "n": 4}[symbol.name] for symbol in factor.free_symbols}
-    value = factor.subs(values)
+    points = ({"c": 2, "m": 7, "n": 4}, {"c": 3, "m": 5, "n": 7})
+    got = [factor.subs({s: point[s.name] for s in factor.free_symbols}) for point in points]
     mistakes = [
-        (2**11, "键那边是 c 的 −n 次方，不是 n 次方", "the key has c to the power −n, not n"),
-        (sympy.Rational(1, 8), "指数的正负号反了", "the sign of the exponent is wrong"),
-        (2**7, "还有键那边的 c 的 −n 次方", "the power of c on the side of the key is missing"),
-    ]
-    if value == 8:
-        return None
+        ((2**11, 3**12), "键那边是 c 的 −n 次方，不是 n 次方", "the key has c to the power −n, not n"),
+        ((sympy.Rational(1, 8), 9), "指数的正负号反了", "the sign of the exponent is wrong"),
+        ((2**7, 3**5), "还有键那边的 c 的 −n 次方", "the power of c on the side of the key is missing"),
+        ((8, 9), "m − n 的正负号有意义，不要取绝对值", "the sign of m − n matters; take no absolute value"),
+    ]  # fmt: skip
     for wrong, zh, en in mistakes:
-        if value == wrong:
+        if all(map(_equal, got, wrong)):
             return zh, en
-    return (
-        f"c = 2、m = 7、n = 4 时因子应是 8，现在是 {value}",
-        f"for c = 2, m = 7, n = 4 the factor should be 8, it is {value}",
-    )
+    for point, value, want in zip(points, got, (8, sympy.Rational(1, 9)), strict=True):
+        if not _equal(value, want):
+            at = "、".join(f"{name} = {number}" for name, number in point.items())
+            return (
+                f"{at} 时因子应是 {want}，现在是 {value}",
+                f"for {at.replace('、', ', ')} the factor should be {want}, it is {value}",
+            )
+    return None
+
+
+def _equal(value, want):
+    """Whether two sympy numbers agree, exact or in floating point."""
+    return abs(complex(value) - complex(want)) < 1e-9
 
 
 def _turn(x, positions, inv_freq, *, adjacent=False):

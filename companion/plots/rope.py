@@ -23,7 +23,7 @@ def plot_wavelengths(tables, ax, length):
 def plot_pairings(permutation, ax):
     """Draw the dimensions of one head in the adjacent pairing (top) and, after `permutation`, in the half pairing.
 
-    One colour a pair; an arc joins the two dimensions that turn together.
+    One colour per pair; an arc joins the two dimensions that turn together.
     """
     half = len(permutation) // 2
     ends = [(2 * i, 2 * i + 1) for i in range(half)], [(i, i + half) for i in range(half)]

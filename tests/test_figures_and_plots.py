@@ -1,0 +1,169 @@
+"""Every static figure draws on the axis it is given, every interactive one speaks both languages."""
+
+import importlib
+import inspect
+import io
+import json
+import pkgutil
+import re
+import warnings
+from importlib.resources import files
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+import companion.figures
+import companion.plots
+from companion.plots import absolute, alibi, order, relative, rope, scaling
+from companion.plots import inspect as inspection
+from companion.rope import pairing_permutation, rotation_matrix
+from companion.symbolic import block_rotation
+
+SIX = np.arange(1.0, 7.0)
+LENGTHS = np.array([512, 1024, 2048, 4096, 8192, 15512])
+SQUARE = np.tri(4) / np.arange(1, 5)[:, None]
+MASKED = np.where(np.tri(4) > 0, -np.arange(4.0), -np.inf)
+TWO = {"$a$": SIX, "$b$": SIX**2}
+CONFIG = Path(__file__).parent / "configs" / "llama_3_1_8b.json"
+
+
+def inspect_example(ax):
+    from companion.inspect_report import inspect_rope
+
+    return inspection.plot_inspection(inspect_rope(CONFIG, seq_len=100000), ax)
+
+
+# One call for each plot_* of companion.plots, named module.function.
+PLOTS = {
+    "absolute.plot_codes": lambda ax: absolute.plot_codes(SQUARE, ax, xlabel="$i$"),
+    "absolute.plot_products": lambda ax: absolute.plot_products(SIX, TWO, ax),
+    "absolute.plot_readings": lambda ax: absolute.plot_readings(SIX, ax, 4),
+    "absolute.plot_perplexity": lambda ax: absolute.plot_perplexity(LENGTHS, {"sin": 20 * SIX}, ax, 512),
+    "alibi.plot_entries": lambda ax: alibi.plot_entries(
+        [["0", None], ["-m", "0"]], ax, shades=[[0, 0], [1, 0]], marked=(1, 0)
+    ),
+    "alibi.plot_slopes": lambda ax: alibi.plot_slopes({"$a$": 2.0**-SIX}, ax),
+    "alibi.plot_staircase": lambda ax: alibi.plot_staircase(SIX, TWO, ax),
+    "alibi.plot_patterns": lambda ax: alibi.plot_patterns([MASKED], [ax])[0],
+    "alibi.plot_flatness": lambda ax: alibi.plot_flatness(
+        LENGTHS, 18 + 1 / SIX, LENGTHS, 18 + SIX, ax, trained=512
+    ),
+    "inspect.plot_inspection": inspect_example,
+    "order.plot_weights": lambda ax: order.plot_weights(SQUARE, ax, list("abcd")),
+    "order.plot_changes": lambda ax: order.plot_changes(SQUARE[:2], ax, ["1", "2"]),
+    "order.plot_three_places": order.plot_three_places,
+    "relative.plot_scores_along_text": lambda ax: relative.plot_scores_along_text(SIX, TWO, ax),
+    "relative.plot_distance_grid": lambda ax: relative.plot_distance_grid(
+        np.array([[1, 0, -1], [2, 1, np.nan]]), ax, "$s$"
+    ),
+    "relative.plot_reach": lambda ax: relative.plot_reach({"T5": (LENGTHS, 20 * SIX)}, ax, 512),
+    "relative.plot_signed_weights": lambda ax: relative.plot_signed_weights(SQUARE - 0.3, ax, "$a$"),
+    "relative.plot_row_sums": lambda ax: relative.plot_row_sums(SIX / 6, ax),
+    "rope.plot_wavelengths": lambda ax: rope.plot_wavelengths(TWO, ax, 4),
+    "rope.plot_pairings": lambda ax: rope.plot_pairings(pairing_permutation(8), ax),
+    "rope.plot_rotation_pattern": lambda ax: rope.plot_rotation_pattern([(0, 2), (1, 3)], ax),
+    "rope.plot_by_distance": lambda ax: rope.plot_by_distance(SIX, TWO, ax, ylabel="$s$"),
+    "scaling.plot_dials": lambda ax: scaling.plot_dials([40, 2, 0.5, 0.1], ax),
+    "scaling.plot_profiles": lambda ax: scaling.plot_profiles(SIX, TWO, ax, 3),
+    "scaling.plot_slowdowns": lambda ax: scaling.plot_slowdowns(TWO, ax, 8, turns=64 / SIX**3),
+    "scaling.plot_entropies": lambda ax: scaling.plot_entropies(SIX, TWO, ax, 3),
+}
+# What an interactive figure needs besides the language.
+ARGUMENTS = {"attention_shuffle": (["one", "</script>"], np.eye(2), np.ones((2, 3)))}
+
+
+def functions_of(package, wanted):
+    """Name module.function and function of all that the modules of a package define and `wanted` accepts."""
+    found = {}
+    for module in pkgutil.iter_modules(package.__path__):
+        members = vars(importlib.import_module(f"{package.__name__}.{module.name}")).items()
+        for name, function in members:
+            if inspect.isfunction(function) and function.__module__.endswith(f".{module.name}"):
+                if wanted(name, function):
+                    found[f"{module.name}.{name}"] = function
+    return found
+
+
+def takes_a_language(name, function):
+    return not name.startswith("_") and "lang" in inspect.signature(function).parameters
+
+
+FIGURES = functions_of(companion.figures, takes_a_language)
+
+
+def data_of(html, name):
+    """Return what stands in the place of __DATA__, read as strict JSON (no NaN, no Infinity)."""
+    template = (files("companion.figures") / f"{name}.html").read_text("utf8")
+    before, after = template.split("__DATA__")
+    assert html.startswith(before) and html.endswith(after)
+    return json.loads(html[len(before) : len(html) - len(after)], parse_constant=pytest.fail)
+
+
+def test_every_plot_has_an_example_here():
+    plots = functions_of(companion.plots, lambda name, function: name.startswith("plot_"))
+    assert set(PLOTS) == set(plots), "add a call of the new plot to PLOTS, or take the old one out"
+
+
+@pytest.mark.parametrize("name", PLOTS)
+def test_a_plot_draws_on_the_given_axis_without_warnings_and_returns_it(name):
+    ax = Figure(figsize=(6, 3.2)).subplots()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        returned = PLOTS[name](ax)
+        ax.figure.savefig(io.BytesIO())
+    assert returned is ax
+    assert ax.figure.axes == [ax]
+    assert ax.lines or ax.patches or ax.images or ax.texts
+
+
+def test_every_interactive_figure_is_a_function_and_a_template_of_one_name():
+    templates = {path.name for path in files("companion.figures").iterdir() if path.name.endswith(".html")}
+    assert {f"{name.partition('.')[2]}.html" for name in FIGURES} == templates
+
+
+@pytest.mark.parametrize("figure", FIGURES)
+def test_the_data_of_a_figure_parse_and_its_words_are_the_same_in_kind_in_both_languages(figure):
+    name = figure.partition(".")[2]
+    arguments = ARGUMENTS.get(name, ())
+    zh, en = (data_of(FIGURES[figure](lang, *arguments).data, name) for lang in ("zh", "en"))
+    words_zh, words_en = zh.pop("words"), en.pop("words")
+    assert zh == en
+    assert words_zh.keys() == words_en.keys()
+    for key, text in words_zh.items():
+        assert sorted(blanks(text)) == sorted(blanks(words_en[key])), key
+    assert any("\u3400" <= letter <= "\u9fff" for letter in str(words_zh))
+    assert not any("\u3400" <= letter <= "\u9fff" for letter in str(words_en))
+
+
+def blanks(words):
+    """The {names} that the script fills in, and for a list of words their number too."""
+    return set(re.findall(r"\{\w+\}", str(words))) | ({str(len(words))} if isinstance(words, list) else set())
+
+
+def test_a_word_of_the_reader_cannot_end_the_script():
+    function = FIGURES["order.attention_shuffle"]
+    html = function("en", *ARGUMENTS["attention_shuffle"]).data
+    assert html.count("</script>") == 1
+    assert data_of(html, "attention_shuffle")["tokens"] == ["one", "</script>"]
+
+
+@pytest.mark.parametrize("figure", FIGURES)
+def test_a_language_that_is_not_there_is_refused_with_the_rule(figure):
+    arguments = ARGUMENTS.get(figure.partition(".")[2], ())
+    with pytest.raises(ValueError, match=r"lang must be one of \['en', 'zh'\], got 'de'"):
+        FIGURES[figure]("de", *arguments)
+
+
+@pytest.mark.parametrize("pairing", ["adjacent", "half"])
+@pytest.mark.parametrize("angles", [[0.7], [0.3, -1.2, 2.5], [100.0, 0.0, 1e-3, -7.0]])
+def test_the_symbolic_rotation_of_a_head_equals_the_numerical_one(pairing, angles):
+    symbolic = np.array(block_rotation(angles, pairing=pairing), dtype=float)
+    np.testing.assert_allclose(symbolic, rotation_matrix(angles, pairing=pairing), rtol=0, atol=1e-15)
+
+
+@pytest.mark.parametrize("pairing", ["neox", None, 0])
+def test_the_symbolic_rotation_refuses_another_pairing(pairing):
+    with pytest.raises(ValueError, match=rf"pairing must be 'half' or 'adjacent', got {pairing!r}"):
+        block_rotation([0.1], pairing=pairing)
