@@ -471,7 +471,7 @@ if importlib.util.find_spec("torch"):
             "torch: bias rounded by autocast",
             "attention_torch.py",
             "torch.autocast(q.device.type, enabled=False)",
-            "torch.no_grad() if False else torch.enable_grad()",
+            "torch.enable_grad()",
             (TORCH_ATTENTION,),
         ),
         Mutant(
