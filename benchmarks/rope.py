@@ -89,10 +89,24 @@ def candidates(case, packages, arguments):
         (torch.from_numpy(t).float() for t in table(case)),
     )
     ours = (torch.complex(cos, sin),) if pairing == "adjacent" else (cos, sin)
-    yield "companion", HEADS_FIRST, both(lambda x: apply_rope(x, *ours, pairing=pairing))
+    yield (
+        "companion",
+        HEADS_FIRST,
+        lambda q, k: (
+            apply_rope(q, *ours, pairing=pairing),
+            apply_rope(k, *ours, pairing=pairing),
+        ),
+    )
     if operation == "forward":
         out_q, out_k = torch.empty_like(q), torch.empty_like(q)
-        yield "companion in place", HEADS_FIRST, both(lambda x: apply_rope_(x, *ours, pairing=pairing))
+        yield (
+            "companion in place",
+            HEADS_FIRST,
+            lambda q, k: (
+                apply_rope_(q, *ours, pairing=pairing),
+                apply_rope_(k, *ours, pairing=pairing),
+            ),
+        )
         yield (
             "companion out=",
             HEADS_FIRST,

@@ -71,7 +71,8 @@ def all_problems(names=()):
                 compose(path, lang)
         except ValueError as error:
             found.append(str(error))
-    others = [] if names else [ROOT / "README.zh.md", *sorted((ROOT / "companion").rglob("*.py"))]
+    texts = [ROOT / "README.zh.md", ROOT / "book" / "claims.yml"]
+    others = [] if names else [*texts, *sorted((ROOT / "companion").rglob("*.py"))]
     for path in others:
         found += [f"{path.relative_to(ROOT)}:{line}: {message}" for line, message in file_problems(path)]
     return found
@@ -169,7 +170,7 @@ def _banned_words(source, glossary):
 def _first_uses(cells, glossary):
     """The English term stands in brackets at the first use of a Chinese term outside headings, formulas and code."""
     for term in glossary["terms"]:
-        for cell in cells:
+        for cell in cells if term.get("bracket", True) else ():
             text = re.sub(
                 r"^#.*$",
                 "",

@@ -15,7 +15,7 @@ from book import CHAPTERS, LANGS, ROOT
 BOOK, BUILD = ROOT / "book", ROOT / "_build"
 SITE, VENDOR = BUILD / "site", BUILD / "vendor"
 KATEX_VERSION = "0.16.22"
-EXTENSIONS = ("bilingual", "katex_static", "course_map")
+EXTENSIONS = ("bilingual", "katex_static", "course_map", "ledger")
 # Scripts that no page needs: the icons come from the theme's web font as well, and nothing runs through thebe.
 _UNUSED = re.compile(
     r"<script[^>]*(?:fontawesome|sphinx-thebe)[^>]*></script>"

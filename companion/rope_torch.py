@@ -52,7 +52,8 @@ def apply_rope_(x, cos, sin=None, *, pairing="half", rotary_dim=None):
     Raises TypeError or ValueError as `apply_rope` does, and if x requires grad. Source: RoFormer, Eq. 34.
     """
     rotary_dim, table = _checked(x, cos, sin, pairing, rotary_dim)
-    _check_no_grad("x", x)
+    if x.requires_grad:
+        _check_no_grad("x")
     return _turn(x, table, pairing, rotary_dim, x)
 
 
@@ -92,13 +93,13 @@ class _Rotation(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x, pairing, rotary_dim, *table):
         ctx.save_for_backward(*table)
-        ctx.options = pairing, rotary_dim
+        ctx.options = {"pairing": pairing, "rotary_dim": rotary_dim}
         return _turn(x, table, pairing, rotary_dim, torch.empty_like(x))
 
     @staticmethod
     def backward(ctx, gradient):
         back = _opposite(*ctx.saved_tensors)
-        return _Rotation.apply(gradient, *ctx.options, *back), None, None, *(None for _ in back)
+        return apply_rope(gradient, *back, **ctx.options), None, None, *(None for _ in back)
 
 
 def _opposite(cos, sin=None):
@@ -225,8 +226,8 @@ def _checked_table(name, table, rows, shape, dtype):
     return table.to(dtype)
 
 
-def _check_no_grad(name, x):
-    if x.requires_grad and torch.is_grad_enabled():
+def _check_no_grad(name):
+    if torch.is_grad_enabled():
         raise ValueError(
             f"{name} must not require grad where memory is overwritten, got one that does; "
             "call apply_rope without out, or work under torch.no_grad()"
@@ -238,8 +239,9 @@ def _check_out(x, out):
         raise ValueError(
             f"out must have the shape, dtype and device of x, got {_kind(out)}; use torch.empty_like(x)"
         )
-    _check_no_grad("x", x)
-    _check_no_grad("out", out)
+    for name, tensor in (("x", x), ("out", out)):
+        if tensor.requires_grad:
+            _check_no_grad(name)
     if out is x or torch.compiler.is_compiling() or not x.numel():
         return
     if out.untyped_storage().data_ptr() == x.untyped_storage().data_ptr():

@@ -17,7 +17,7 @@ SOLVED = "tests/test_editions.py::test_every_solution_passes_its_check"
 def copy_project(folder):
     """Copy the project without what was built, and return the path of the copy."""
     ignore = shutil.ignore_patterns(
-        ".git", ".venv", "_build", "__pycache__", "*.egg-info", ".hypothesis", ".ruff_cache"
+        ".git", ".venv", "_build", "__pycache__", "*.egg-info", ".hypothesis", ".ruff_cache", ".pytest_cache"
     )
     return shutil.copytree(ROOT, folder / "project", ignore=ignore)
 
