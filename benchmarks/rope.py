@@ -38,8 +38,10 @@ GOALS = [
     ("forward", "adjacent", "float32", ("decode",), "companion in place", 5.0),
     ("forward", "adjacent", "float32", BOTH, "companion in NumPy", 1.5),
     ("forward", "half", "float32", BOTH, "companion out=", 2.0),
+    ("forward", "half", "float32", BOTH, "companion, torch.compile", 2.0),
     ("forward", "adjacent", "bfloat16", BOTH, "companion in place", 2.5),
     ("forward + backward", "half", "float32", BOTH, "companion", 2.0),
+    ("forward + backward", "half", "float32", BOTH, "companion, torch.compile", 2.0),
 ]
 
 
@@ -125,6 +127,8 @@ def candidates(case, packages, arguments):
         torch._dynamo.reset()
         real = textbook if pairing == "half" else textbook_stacked(cos, sin)
         yield "textbook, torch.compile", HEADS_FIRST, both(torch.compile(real, dynamic=False))
+        compiled = torch.compile(lambda x: apply_rope(x, cos, sin, pairing=pairing), dynamic=False)
+        yield "companion, torch.compile", HEADS_FIRST, both(compiled)
     for name in packages:
         its_pairing, axes, turn = PACKAGES[name](q, FIRST[shape])
         if its_pairing == pairing:

@@ -37,7 +37,9 @@ def apply_rope(x, cos, sin=None, *, pairing="half", rotary_dim=None, out=None):
     rotary_dim, table = _checked(x, cos, sin, pairing, rotary_dim)
     if out is not None:
         _check_out(x, out)
-    elif x.requires_grad and torch.is_grad_enabled() and not torch.compiler.is_compiling():
+    elif torch.compiler.is_compiling():
+        return _definition(x, *table, pairing, rotary_dim)
+    elif x.requires_grad and torch.is_grad_enabled():
         return _Rotation.apply(x, pairing, rotary_dim, *table)
     return _turn(x, table, pairing, rotary_dim, torch.empty_like(x) if out is None else out)
 
@@ -158,7 +160,8 @@ def _definition(x, cos, sin, pairing, rotary_dim):
     a, b = turned.chunk(2, -1) if pairing == "half" else turned.unflatten(-1, (-1, 2)).unbind(-1)
     pairs = a * cos - b * sin, b * cos + a * sin
     turned = torch.cat(pairs, -1) if pairing == "half" else torch.stack(pairs, -1).flatten(-2)
-    return torch.cat((turned.to(x.dtype), rest), -1)
+    turned = turned.to(x.dtype)
+    return turned if rotary_dim == x.shape[-1] else torch.cat((turned, rest), -1)
 
 
 def _pieces(x, out, table, size=2**20):

@@ -46,7 +46,7 @@ def look_back_with_cosines_first(k, d_model):
     return look_back(k, d_model)[order][:, half]
 
 
-def read_seat(code, base, dials=slice(None), rounded=True):
+def read_seat(code, base=10_000.0, dials=slice(None), rounded=True):
     speeds = base ** (-np.arange(0, len(code), 2) / len(code))
     angles = np.arctan2(code[0::2], code[1::2])
     seat = 0.0
@@ -56,7 +56,9 @@ def read_seat(code, base, dials=slice(None), rounded=True):
 
 
 def nearest_code(code, base):
-    return (adjacent(table(np.arange(10_000), 64, last=32)) @ code).argmax()
+    speeds = base ** (-np.arange(0, 64, 2) / 64)
+    angles = np.outer(np.arange(10_000), speeds)
+    return (np.sin(angles) @ code[0::2] + np.cos(angles) @ code[1::2]).argmax()
 
 
 RIGHT = [
@@ -66,8 +68,12 @@ RIGHT = [
     ("2.3", np.array([TURN / 4, TURN / 6])),
     ("2.3", [TURN * 5 / 3, -TURN * 3 / 4, TURN / 2]),
     ("2.4", matrix()),
+    ("2.4", matrix().tolist()),
+    ("2.4", matrix(steps=k + m, at=-m)),
     ("2.5", table),
+    ("2.5", lambda p, d: table(p, d).astype(np.float32).tolist()),
     ("2.6", roberta),
+    ("2.6", lambda ids, pad: roberta(ids, pad).tolist()),
     ("2.7", look_back),
     ("2.7", lambda k, d_model: 3 * look_back(k, d_model)),
     ("2.8", read_seat),
@@ -77,13 +83,13 @@ WRONG = [
     ("2.1", 9, "从 0 变成 1", "from 0 to 1"),
     ("2.1", 1, "低九位", "the nine below"),
     ("2.1", 512, "不是座位号", "not for the seat"),
-    ("2.1", 3, "应该是 10", "should be 10"),
-    ("2.2", 256, "那是维度", "that is a dimension"),
+    ("2.1", 3, "还不对", "not yet"),
+    ("2.2", 256, "那是维度的编号", "that is a dimension"),
     ("2.2", 257, "那是维度", "that is a dimension"),
     ("2.2", 129, "从 0 数起", "count from 0"),
     ("2.2", 64, "2i/d", "2i/d"),
     ("2.2", 512 * np.log(200 * np.pi) / (2 * np.log(10000)), "约去 2π", "cancel the 2π"),
-    ("2.2", 100, "应该是 128", "should be 128"),
+    ("2.2", 100, "还不对", "not yet"),
     ("2.3", [TURN / 12], "只有一只钟", "one dial"),
     ("2.3", [3, 4], "像是周期", "look like periods"),
     ("2.3", [120, 90], "不是度", "not degrees"),
@@ -96,6 +102,7 @@ WRONG = [
     ("2.4", matrix(-1), "先正弦后余弦", "for (sin, cos)"),
     ("2.4", sympy.eye(2), "单位矩阵", "identity"),
     ("2.4", matrix(steps=1), "挪 1 个座位", "by 1 seat"),
+    ("2.4", matrix(steps=3), "结果[0, 0]", "result[0, 0]"),
     ("2.4", matrix(at=m), "不该有 m", "m should not"),
     ("2.4", matrix(steps=sympy.Symbol("q")), "里面却有 q", "q should not"),
     ("2.4", sympy.eye(3), "2 × 2", "2 × 2"),
@@ -110,6 +117,7 @@ WRONG = [
     ("2.5", lambda p, d: table(p, d, last=d - 1), "不是维数减 1", "not of dimensions"),
     ("2.5", lambda p, d: table(p, d, sign=1), "少了负号", "minus sign"),
     ("2.5", lambda p, d: table(p, d)[0], "形状", "shape"),
+    ("2.5", lambda p, d: table(p, 8), "把维数写死", "width into the code"),
     ("2.6", lambda ids, pad: np.tile(np.arange(5), (3, 1)), "从 0 数起", "and from 0"),
     ("2.6", lambda ids, pad: np.tile(np.arange(5) + 2, (3, 1)), "第一个真词元数起", "the first real token"),
     (
@@ -135,6 +143,12 @@ WRONG = [
         "for itself",
     ),
     ("2.6", lambda ids, pad: roberta(ids, 1), "写死", "into the code"),
+    (
+        "2.6",
+        lambda ids, pad: np.cumsum(ids > pad, axis=1) * (ids > pad) + pad,
+        "也是真词元",
+        "real tokens too",
+    ),
     ("2.7", lambda k, d: look_back(k, d, sign=-1), "方向反了", "the wrong way"),
     ("2.7", lambda k, d: np.eye(d), "自己的座位", "one's own seat"),
     ("2.7", lambda k, d: np.eye(d // 2), "形状", "shape"),
@@ -142,6 +156,7 @@ WRONG = [
     ("2.8", lambda code, base: read_seat(code, base, rounded=False), "最后要取整", "round it"),
     ("2.8", lambda code, base: read_seat(code, base, dials=slice(-1, None)), "靠慢钟数圈", "count the turns"),
     ("2.8", lambda code, base: read_seat(code, base, dials=slice(0, 1)), "快钟一步步改准", "refine it"),
+    ("2.8", lambda code, base: read_seat(code), "把底数写死", "base into the code"),
     ("2.8", lambda code, base: code, "形状", "shape"),
     ("2.8", lambda code, base: -1000, "读成了 -1000", "read as -1000"),
 ]

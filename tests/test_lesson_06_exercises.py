@@ -54,8 +54,8 @@ def multiplied(inv_freq, factor, train_len, alpha, beta):
     return (1 - kept) * inv_freq * factor + kept * inv_freq
 
 
-def pair_with(turns, head_dim, base, train_len):
-    return head_dim * math.log(train_len / (2 * math.pi * turns)) / (2 * math.log(base))
+def base_with(pair, turns, head_dim, train_len):
+    return (train_len / (2 * math.pi * turns)) ** (head_dim / (2 * pair))
 
 
 def magnitude(factor, weight=1.0):
@@ -77,15 +77,22 @@ RIGHT = [
     ("6.2", R_50),
     ("6.2", 0.489),
     ("6.3", 8 ** (63 / 46)),
-    ("6.3", 17.25),
+    ("6.3", np.float32(8 ** (63 / 46))),
     ("6.4", [8192, 1000]),
     ("6.4", (1000, 5000, 4096)),
     ("6.5", by_parts),
-    ("6.6", pair_with),
+    ("6.5", lambda inv_freq, *rest: by_parts(inv_freq.astype(np.float32), *rest).tolist()),
+    ("6.6", base_with),
+    ("6.6", lambda *case: np.float32(base_with(*case))),
+    ("6.6", lambda i, r, d, n: math.exp(d * math.log(n / (2 * math.pi * r)) / (2 * i))),
+    ("6.7", "(s + 1)**2 / (4*s)"),
+    ("6.7", s / 4 + sympy.Rational(1, 2) + 1 / (4 * s)),
     ("6.7", (s + 1) ** 2 / (4 * s)),
     ("6.7", 1 + (sympy.Symbol("s") - 1) ** 2 / (4 * sympy.Symbol("s"))),
     ("6.8", np.exp(-0.5j * SPEEDS)),
     ("6.8", -np.exp(-0.5j * SPEEDS)),
+    ("6.8", np.exp(-0.5j * SPEEDS).astype(np.complex64)),
+    ("6.8", np.exp(-0.5j * SPEEDS).tolist()),
     ("6.9", attention_factor),
 ]
 
@@ -108,6 +115,8 @@ WRONG = [
     ("6.3", 8 ** (46 / 63), "倒过来问", "other way"),
     ("6.3", 8 * 63 / 46, "指数上", "in the exponent"),
     ("6.3", 8 ** (64 / 46), "不是 64", "not 64"),
+    ("6.3", 17.25, "四舍五入", "rounded number"),
+    ("6.3", 17.252, "四舍五入", "rounded number"),
     ("6.3", 20, "应该是 17.25", "should be 17.25"),
     ("6.4", [4096], "还没有历史", "no history"),
     ("6.4", [100, 4096], "没有什么可记", "nothing to remember"),
@@ -123,21 +132,28 @@ WRONG = [
     ("6.5", lambda inv_freq, factor, *rest: inv_freq / factor, "这是内插", "plain interpolation"),
     ("6.5", lambda *arguments: np.clip(ramp(arguments[0], *arguments[2:]), 0, 1), "这是 γ", "that is γ"),
     ("6.5", lambda inv_freq, *rest: by_parts(inv_freq, 8.0, 4096, 1.0, 32.0), "应该是", "should be"),
-    ("6.6", lambda *arguments: 2 * pair_with(*arguments), "有两维", "has two"),
-    ("6.6", lambda *arguments: -pair_with(*arguments), "正负号", "sign is wrong"),
-    ("6.6", lambda turns, d, b, n: pair_with(turns / (2 * np.pi), d, b, n), "少了 2π", "2π is missing"),
-    ("6.6", lambda *arguments: pair_with(*arguments) / 128, "乘以 d", "multiply by d"),
-    ("6.6", lambda t, d, b, n: pair_with(t, d, b, n) * math.log(b), "ln b", "ln b"),
-    ("6.6", lambda *arguments: math.floor(pair_with(*arguments)), "不要取整", "do not round"),
-    ("6.6", lambda turns, *rest: pair_with(turns, 128, 10000.0, 4096), "应该是", "should be"),
+    ("6.6", lambda *case: base_with(*case) ** 2, "2 漏了", "the 2 in the exponent"),
+    ("6.6", lambda i, r, d, n: (n / (2 * np.pi * r)) ** (2 * i / d), "上下颠倒", "upside down"),
+    ("6.6", lambda *case: 1 / base_with(*case), "正负号", "sign is wrong"),
+    ("6.6", lambda i, r, d, n: base_with(i, r, d, n * 2 * np.pi), "少了 2π", "2π is missing"),
+    ("6.6", lambda i, r, d, n: base_with(i, 1 / r, d, n), "不应当乘", "do not multiply"),
+    ("6.6", lambda i, *rest: base_with(i + 1, *rest), "多数了 1", "one too large"),
+    ("6.6", lambda *case: math.log(base_with(*case)), "ln b", "ln b"),
+    ("6.6", lambda *case: 722.5, "应该是", "should be"),
+    ("6.6", lambda *case: base_with(63, 1.0, 128, 4096), "应该是", "should be"),
+    ("6.6", lambda i, r, d, n: base_with(i, r, 128, 4096), "应该是", "should be"),
     ("6.7", (s - 1) ** 2 / (4 * s), "前面的 1", "1 in front"),
     ("6.7", 4 * s / (s + 1) ** 2, "上下颠倒", "upside down"),
     ("6.7", s, "γ = 1/2", "γ = 1/2"),
+    ("6.7", 1 + (s - 1) ** 2 / s, "最大不是 1", "does not reach 1"),
+    ("6.7", 1 + (s - 1) ** 2 / (2 * s), "不是 1/2", "is not 1/2"),
+    ("6.7", sympy.Rational(81, 256) * s, "s = 2 时应该是 9/8", "for s = 2 it should be 9/8"),
     ("6.7", 81 / 32, "一个也没有", "none"),
     ("6.7", s**2, "应该是 81/32", "should be 81/32"),
     ("6.8", np.ones(64), "还不是最大", "not the largest"),
     ("6.8", np.exp(0.5j * SPEEDS), "没有超过", "not above"),
     ("6.8", 2 * np.ones(64), "不能超过 1", "may not exceed 1"),
+    ("6.8", np.full(64, np.nan), "不是有限数", "not finite"),
     ("6.8", np.ones(128), "64 个复数", "64 complex numbers"),
     ("6.9", lambda rope: magnitude(rope["factor"]), "不要再算", "not computed anew"),
     (
@@ -145,6 +161,16 @@ WRONG = [
         lambda rope: magnitude(rope["factor"]) * rope.get("attention_factor", 1.0),
         "不是再乘一遍",
         "no multiplier",
+    ),
+    (
+        "6.9",
+        lambda rope: (
+            magnitude(rope["factor"], rope["mscale"])
+            if len(rope) == 2 and "mscale" in rope
+            else attention_factor(rope)
+        ),
+        "照最后一条",
+        "the last rule holds",
     ),
     ("6.9", lambda rope: attention_factor(rope) ** 2, "平方", "the square"),
     (

@@ -134,7 +134,7 @@ def test_the_switch_leads_to_the_same_page_and_is_remembered(open_page, served, 
     page.locator("a.lang-switch").click()
     page.wait_for_url(f"**/en/{name}.html")
     assert page.locator("html").get_attribute("lang") == "en"
-    assert page.evaluate("localStorage.getItem('course-lang')") == "en"
+    page.wait_for_function("localStorage.getItem('course-lang') === 'en'")
 
 
 @pytest.mark.parametrize(("locale", "lang"), [("zh-CN", "zh"), ("de-DE", "en")])

@@ -41,7 +41,8 @@
   function meant(excerpt) {
     const typed = query.toLowerCase();
     const words = typed.split(/\s+/);
-    const marks = [...excerpt.matchAll(/<mark>(.*?)<\/mark>/g)].map((match) => match[1].toLowerCase());
+    const joined = excerpt.replace(/<\/mark>\u200b?<mark>/g, "");
+    const marks = [...joined.matchAll(/<mark>(.*?)<\/mark>/g)].map((match) => match[1].toLowerCase());
     return marks.some((mark) =>
       (mark.length >= Math.min(2, typed.length) && typed.includes(mark)) ||
       words.some((word) => word.length > 2 && mark.startsWith(word.slice(0, 3))));

@@ -17,19 +17,19 @@ def exercise_1(answer):
         (1, "最高位变成 1，低九位也全变了", "the top bit becomes 1, and the nine below it change as well"),
         (512, "问的是翻了几位，不是座位号", "the question asks for the number of bits, not for the seat"),
     ]
-    return _known_mistake(answer, mistakes) or difference(answer, 10)
+    return _known_mistake(answer, mistakes) or _not_yet(answer, 10)
 
 
 def exercise_2(answer):
     """The pair with a wavelength of 200π for d = 512, b = 10000: 128."""
     mistakes = [
-        (256, "那是维度：第 128 对占第 256 和 257 维；问的是第几对", "that is a dimension: pair 128 takes up 256 and 257; the question asks for the pair"),
-        (257, "那是维度：第 128 对占第 256 和 257 维；问的是第几对", "that is a dimension: pair 128 takes up 256 and 257; the question asks for the pair"),
+        (256, "那是维度的编号，一对占两维；问的是第几对", "that is a dimension, and a pair takes up two of them; the question asks for the pair"),
+        (257, "那是维度的编号，一对占两维；问的是第几对", "that is a dimension, and a pair takes up two of them; the question asks for the pair"),
         (129, "对从 0 数起", "pairs count from 0"),
         (64, "指数是 2i/d，不是 i/64：解 10000^(2i/512) = 100", "the exponent is 2i/d: solve 10000^(2i/512) = 100"),
         (512 * np.log(200 * np.pi) / (2 * np.log(10000)), "波长是 2π 除以转速，先约去 2π", "a wavelength is 2π divided by the speed; cancel the 2π first"),
     ]  # fmt: skip
-    return _known_mistake(answer, mistakes) or difference(answer, 128)
+    return _known_mistake(answer, mistakes) or _not_yet(answer, 128)
 
 
 def exercise_3(answer):
@@ -77,7 +77,7 @@ def exercise_3(answer):
 def exercise_4(answer):
     """The matrix that moves (cos, sin) on by k: [[cos kθ, −sin kθ], [sin kθ, cos kθ]]."""
     try:
-        matrix = sympy.Matrix(answer)
+        matrix = sympy.Matrix(answer).applyfunc(sympy.simplify)
     except (TypeError, ValueError, AttributeError):
         return "要一个 2 × 2 的 sympy 矩阵", "a 2 × 2 sympy matrix is wanted"
     if matrix.shape != (2, 2):
@@ -96,13 +96,21 @@ def exercise_4(answer):
             f"只用 k 和 theta，里面却有 {', '.join(extra)}",
             f"use k and theta only; {', '.join(extra)} should not be in it",
         )
-    values = {symbol: {"k": 3, "theta": 0.7}[symbol.name] for symbol in matrix.free_symbols}
+    # At one seat offset a matrix written for that offset only would pass.
+    for k, theta in ((3, 0.7), (7, 1.3), (-2, 0.4)):
+        if hint := _turn_problem(matrix, k, theta):
+            return hint
+    return None
+
+
+def _turn_problem(matrix, k, theta):
+    values = {symbol: {"k": k, "theta": theta}[symbol.name] for symbol in matrix.free_symbols}
     got = np.array(matrix.subs(values).evalf(), dtype=np.float64)
-    c, s = np.cos(2.1), np.sin(2.1)
+    c, s = np.cos(k * theta), np.sin(k * theta)
     mistakes = [
         ([[c, s], [-s, c]], "这是先正弦后余弦的矩阵；先余弦时方向相反", "this is the matrix for (sin, cos); with the cosine first it turns the other way"),
         (np.eye(2), "单位矩阵哪里也不去", "the identity stays where it is"),
-        ([[np.cos(0.7), -np.sin(0.7)], [np.sin(0.7), np.cos(0.7)]], "这是挪 1 个座位，要挪 k 个", "this moves by 1 seat; k are wanted"),
+        ([[np.cos(theta), -np.sin(theta)], [np.sin(theta), np.cos(theta)]], "这是挪 1 个座位，要挪 k 个", "this moves by 1 seat; k are wanted"),
     ]  # fmt: skip
     return _known_mistake(got, mistakes) or difference(got, np.array([[c, -s], [s, c]]), rtol=1e-6)
 
@@ -111,6 +119,7 @@ def exercise_5(function):
     """The table of tensor2tensor: `function(positions, d_model)`."""
     positions, d_model = np.array([0, 3, 1, 200]), 8
     want = _table(positions, d_model)
+    other = np.array([5, 2]), 12
     mistakes = [
         (_table(positions, d_model, last=4), "这是论文的转速；tensor2tensor 的指数是 i/(d/2 − 1)", "these are the speeds of the paper; tensor2tensor has the exponent i/(d/2 − 1)"),
         (_table(positions, d_model)[:, [0, 4, 1, 5, 2, 6, 3, 7]], "这是相邻排法：先放所有 sin，再放所有 cos", "that is the adjacent order: all sines first, then all cosines"),
@@ -118,11 +127,18 @@ def exercise_5(function):
         (np.roll(want, 4, axis=1), "cos 放到了前面，sin 应当在前", "the cosines came first; the sines should"),
         (_table(np.arange(4), d_model), "忽略了 positions：不要用 arange 代替它", "positions were ignored: do not put arange in their place"),
         (_table(positions + 1, d_model), "位置多数了 1：位置 0 的正弦应当全是 0", "positions are one too large: at position 0 all sines should be 0"),
-        (_table(positions, d_model, last=7), "指数的分母是对数减 1，d/2 − 1，不是维数减 1", "the exponent is divided by the number of pairs less 1, d/2 − 1, not of dimensions"),
+        (_table(positions, d_model, last=7), "指数的分母是对的个数减 1，d/2 − 1，不是维数减 1", "the exponent is divided by the number of pairs less 1, d/2 − 1, not of dimensions"),
         (_table(positions, d_model, sign=1), "转速应当越来越慢：指数前面少了负号", "speeds should fall: a minus sign is missing in the exponent"),
     ]  # fmt: skip
     got = function(positions.copy(), d_model)
-    return _known_mistake(got, mistakes) or difference(got, want)
+    if hint := _known_mistake(got, mistakes) or difference(got, want):
+        return hint
+    if difference(function(other[0].copy(), other[1]), _table(*other)):
+        return (
+            "d_model = 8 时对，等于 12 时不对：不要把维数写死",
+            "right for d_model = 8, wrong for 12: do not write the width into the code",
+        )
+    return None
 
 
 def exercise_6(function):
@@ -151,17 +167,25 @@ def exercise_6(function):
             "padding_idx = 1 时对，等于 0 时不对：不要把 1 写死",
             "right for padding_idx = 1, wrong for 0: do not write the 1 into the code",
         )
+    start = np.array([[0, 7, 4, 1], [1, 0, 6, 5]])
+    want = np.cumsum(start != 1, axis=1) * (start != 1) + 1
+    if difference(function(start.copy(), 1), want):
+        return (
+            "编号小于 padding_idx 的也是真词元（RoBERTa 的句首就是 0）：用 != 比较",
+            "numbers below padding_idx are real tokens too (RoBERTa begins a sentence with 0): compare with !=",
+        )
     return None
 
 
 def exercise_7(function):
     """A matrix W with which every seat likes the seat k back best: `function(k, d_model)`."""
-    d_model, seats = 32, np.arange(80)
-    codes = _table(seats, d_model, last=16)[:, np.arange(32).reshape(2, 16).T.ravel()]
-    for k in (1, 5, 0, 20):
+    seats = np.arange(80)
+    for k, d_model in ((1, 32), (5, 32), (0, 32), (20, 32), (3, 48)):
+        half = d_model // 2
+        codes = _table(seats, d_model, last=half)[:, np.arange(d_model).reshape(2, half).T.ravel()]
         matrix = function(k, d_model)
         if np.shape(matrix) != (d_model, d_model):
-            return difference(matrix, codes[:d_model])
+            return difference(matrix, np.zeros((d_model, d_model)))
         at = seats[25:55]
         back = at - (codes @ matrix @ codes.T).argmax(axis=1)[at]
         if (back == k).all():
@@ -190,10 +214,10 @@ def exercise_8(function):
     """Read the seat from a noisy code: `function(code, base)`."""
     rng = np.random.default_rng(8)
     order = np.arange(64).reshape(2, 32).T.ravel()
-    for seat in (0, 7, 128, 4321, 9999):
-        code = _table(np.array([seat]), 64, last=32)[0, order]
+    for seat, base in ((0, 1e4), (7, 1e4), (128, 1e4), (4321, 1e4), (9999, 1e4), (6789, 5e5)):
+        code = _table(np.array([seat]), 64, last=32, base=base)[0, order]
         noisy = code + rng.uniform(-0.01, 0.01, 64)
-        got = function(noisy.copy(), 10000.0)
+        got = function(noisy.copy(), base)
         if np.ndim(got) != 0:
             return (
                 f"应该返回一个座位号，得到的形状是 {np.shape(got)}",
@@ -205,6 +229,12 @@ def exercise_8(function):
             off = float(got) - seat
         except (TypeError, ValueError):
             return difference(got, seat)
+        if base != 1e4:
+            return (
+                f"base = 10000 时都对，等于 {base:.0f} 时座位 {seat} 读成了 {off + seat:.4g}：不要把底数写死",
+                f"right for base = 10000, but for {base:.0f} seat {seat} was read as {off + seat:.4g}: "
+                "do not write the base into the code",
+            )
         fast = np.arctan2(noisy[0], noisy[1])
         if abs(off) < 0.5:
             return (
@@ -225,6 +255,16 @@ def exercise_8(function):
     return None
 
 
+def _not_yet(got, want):
+    """Say what is wrong with a value, but not what is right: a number in the message would be the answer."""
+    problem = difference(got, want)
+    try:
+        comparable = np.asarray(got, dtype=np.float64).shape == np.shape(want)
+    except (TypeError, ValueError):
+        comparable = False
+    return problem and (("还不对，再看看提示", "not yet; have a look at the hint") if comparable else problem)
+
+
 def _first_repeat(codes):
     """The first two rows that are equal, or None."""
     for a in range(len(codes)):
@@ -234,10 +274,10 @@ def _first_repeat(codes):
     return None
 
 
-def _table(positions, d_model, *, last=None, sign=-1):
-    """All sines, then all cosines, with the speeds 10000^(−i / last): written once more, so that nothing rests on `companion`."""
+def _table(positions, d_model, *, last=None, sign=-1, base=10000.0):
+    """All sines, then all cosines, with the speeds base^(−i / last): written once more, so that nothing rests on `companion`."""
     half = d_model // 2
-    speeds = 10000.0 ** (sign * np.arange(half) / (half - 1 if last is None else last))
+    speeds = base ** (sign * np.arange(half) / (half - 1 if last is None else last))
     angles = np.outer(positions, speeds)
     return np.concatenate([np.sin(angles), np.cos(angles)], axis=1)
 

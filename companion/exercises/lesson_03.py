@@ -8,6 +8,8 @@ from companion.relative_bias import t5_buckets
 
 def exercise_1(answer):
     """The encodings under which a score stays when the whole text moves: C, D, E, F."""
+    if isinstance(answer, (list, tuple, set)) and all(isinstance(letter, str) for letter in answer):
+        answer = "".join(answer)
     if not isinstance(answer, str):
         return '请把字母写成一个字符串，如 "AC"', 'write the letters as one string, such as "AC"'
     chosen = set(answer.upper()) - set(" ,，、")
@@ -47,7 +49,7 @@ def exercise_2(answer):
         (2 * 17 * 6, "每一行是一个 64 维的向量，不是一个数", "each row is a vector of 64 numbers, not one number"),
         (2 * 17 * 64 * 6 * 16, "这个模型的各头共用一张表，不要乘以头数", "the heads share a table in this model; do not multiply by them"),
     ]  # fmt: skip
-    return _known_mistake(answer, mistakes) or difference(answer, 2 * 17 * 64 * 6)
+    return _known_mistake(answer, mistakes) or _not_yet(answer, 2 * 17 * 64 * 6)
 
 
 def exercise_3(answer):
@@ -62,7 +64,7 @@ def exercise_3(answer):
         ([5, 21, 14, 24], "−100 已经在最后一级：最后一级从 91 开始，不是 128", "−100 is on the last step already: that step begins at 91, not at 128"),
         ([5, 20, 15, 23], "距离 0 占着 0 号桶，右边第一个用到的是 17 号", "offset 0 has bucket 0, and the first bucket used on the right is 17"),
     ]  # fmt: skip
-    return _known_mistake(answer, mistakes) or difference(answer, t5_buckets(offsets))
+    return _known_mistake(answer, mistakes) or _not_yet(answer, t5_buckets(offsets))
 
 
 def exercise_4(answer):
@@ -77,21 +79,21 @@ def exercise_4(answer):
     def below(theta):
         return 1 + np.cos(theta) + np.cos(2 * theta)
 
-    if abs(below(angle)) < 1e-6:
+    if abs(below(angle)) < 1e-4:
         return None
-    if abs(below(np.deg2rad(angle))) < 1e-6:
+    if abs(below(np.deg2rad(angle))) < 1e-4:
         return (
             "这是度，np.cos 和 RoPE 都用弧度",
             "that is in degrees; np.cos and RoPE want radians",
         )
-    if abs(1 + np.cos(angle)) < 1e-6:
+    if abs(1 + np.cos(angle)) < 1e-4:
         return (
             "这个角让两个词元的分母为零；三个词元时是 1 − 1 + 1 = 1",
             "that angle makes the denominator of two tokens zero; with three it is 1 − 1 + 1 = 1",
         )
     return (
-        f"这个角的分母是 2 × {below(angle):.4f}，还不是 0",
-        f"with this angle the denominator is 2 × {below(angle):.4f}, not 0",
+        f"这个角的分母是 {2 * below(angle):.2g}，还不是 0",
+        f"with this angle the denominator is {2 * below(angle):.2g}, not 0",
     )
 
 
@@ -107,7 +109,7 @@ def exercise_5(function):
             (_decoder_bias(table, -np.arange(past, past + new), -np.arange(past + new)), "符号反了：距离是键减查询", "the sign is wrong: an offset is key − query"),
             (np.moveaxis(table[both], -1, 0), "这是编码器的桶：解码器要 bidirectional=False", "those are an encoder's buckets: a decoder needs bidirectional=False"),
             (np.moveaxis(want, 0, -1), "头应该是第一个轴", "the heads come first"),
-            (np.where(np.arange(past + new) > np.arange(past, past + new)[:, None], -np.inf, want), "只要偏置，掩码另加", "only the bias is wanted; the mask comes apart"),
+            (np.where(np.arange(past + new) > np.arange(past, past + new)[:, None], -np.inf, want), "只要偏置，掩码另加", "only the bias is wanted; the mask is added separately"),
         ]  # fmt: skip
         got = function(table.copy(), past, new)
         if difference(got, want) is None:
@@ -192,9 +194,19 @@ def exercise_8(function):
             (np.cumsum(u, axis=0), "还没有用到 weights", "the weights are not used yet"),
         ]  # fmt: skip
         got, want = function(u.copy(), list(starts), weights.copy()), total(step)
-        if difference(got, want, rtol=1e-7, atol=1e-9) is not None:
+        if difference(got, want) is not None:
             return _known_mistake(got, mistakes) or difference(got, want)
     return None
+
+
+def _not_yet(got, want):
+    """Say what is wrong with a value, but not what is right: a number in the message would be the answer."""
+    problem = difference(got, want)
+    try:
+        comparable = np.asarray(got, dtype=np.float64).shape == np.shape(want)
+    except (TypeError, ValueError):
+        comparable = False
+    return problem and (("还不对，再看看提示", "not yet; have a look at the hint") if comparable else problem)
 
 
 def _decoder_bias(table, query_positions, key_positions):
@@ -208,6 +220,6 @@ def _decoder_bias(table, query_positions, key_positions):
 
 def _known_mistake(got, mistakes):
     for wrong, zh, en in mistakes:
-        if difference(got, wrong, rtol=1e-7, atol=1e-9) is None:
+        if difference(got, wrong) is None:
             return zh, en
     return None

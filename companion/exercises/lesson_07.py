@@ -38,17 +38,22 @@ def exercise_2(answer):
 
 def exercise_3(fixed_bias):
     """The causal bias slope · (j − i), −∞ on future keys, of shape (query_len, key_len)."""
-    for query, key in [(np.arange(4), np.arange(4)), (np.array([5, 6]), np.arange(7))]:
-        got, want = fixed_bias(query.copy(), key.copy(), 0.5), _bias(query, key, 0.5)
+    cases = [
+        (np.arange(4), np.arange(4), 0.5),
+        (np.array([5, 6]), np.arange(7), 0.5),
+        (np.arange(3), np.arange(3), 0.125),
+    ]
+    for query, key, slope in cases:
+        got, want = fixed_bias(query.copy(), key.copy(), slope), _bias(query, key, slope)
         offset = key - query[:, None]
-        rewards, future = np.where(offset > 0, -np.inf, -0.5 * offset), offset > 0
+        rewards, future = np.where(offset > 0, -np.inf, -slope * offset), offset > 0
         with np.errstate(invalid="ignore"):
             mistakes = [
                 (rewards, "越远加得越多：偏置应当是 slope × (j − i)，过去的键得到负数", "the farther the more is added: the bias is slope × (j − i), negative for keys of the past"),
-                (0.5 * offset, "未来的键得到了正的偏置；j > i 处要填 −∞", "keys of the future get a positive bias; put −∞ where j > i"),
-                (-0.5 * abs(offset), "未来的键没有挡住；j > i 处要填 −∞", "keys of the future are not masked; put −∞ where j > i"),
-                (np.where(future, 0, 0.5 * offset), "未来的键得到 0，反而比过去的键都好；要填 −∞", "keys of the future get 0, better than any key of the past; put −∞ there"),
-                (np.where(offset < 0, -np.inf, -0.5 * offset), "符号改对了，掩码却反了：挡住的是过去", "the sign is right now but the mask is reversed: it hides the past"),
+                (slope * offset, "未来的键得到了正的偏置；j > i 处要填 −∞", "keys of the future get a positive bias; put −∞ where j > i"),
+                (-slope * abs(offset), "未来的键没有挡住；j > i 处要填 −∞", "keys of the future are not masked; put −∞ where j > i"),
+                (np.where(future, 0, slope * offset), "未来的键得到 0，反而比过去的键都好；要填 −∞", "keys of the future get 0, better than any key of the past; put −∞ there"),
+                (np.where(offset < 0, -np.inf, -slope * offset), "符号改对了，掩码却反了：挡住的是过去", "the sign is right now but the mask is reversed: it hides the past"),
                 (want.T if want.shape[0] == want.shape[1] else None, "行和列反了：行是查询，列是键", "rows and columns are exchanged: rows are queries, columns are keys"),
                 (offset + np.where(future, -np.inf, 0.0), "忘了乘以 slope", "the slope is missing"),
             ]  # fmt: skip
@@ -97,25 +102,25 @@ def exercise_5(answer):
 
 
 def exercise_6(answer):
-    """The bias of 32 heads at 32768 tokens in half precision: 64 GiB."""
+    """The bias of 40 heads at 4096 tokens in single precision: 2.5 GiB."""
     mistakes = [
-        (128, "每个数是 2 个字节，不是 4 个", "a number takes 2 bytes, not 4"),
-        (64 * 1.073741824, "1 GiB 是 2³⁰ 字节，不是 10⁹", "1 GiB is 2³⁰ bytes, not 10⁹"),
-        (32, "忘了每个数 2 个字节", "each number takes 2 bytes"),
-        (2, "忘了乘以头数：每个头的斜率不同，偏置也不同", "the heads are missing: each has a slope and a bias of its own"),
-        (64 * 1024, "这是 MiB；1 GiB = 1024 MiB", "that is in MiB; 1 GiB = 1024 MiB"),
-        (64 * 2**30, "这是字节数；再除以 2³⁰", "that is in bytes; divide by 2³⁰"),
-        (2 / 1024, "只算了一行：偏置有 L × L 个数", "that is one row only: the bias has L × L numbers"),
+        (1.25, "每个数是 4 个字节，不是 2 个", "a number takes 4 bytes, not 2"),
+        (2.5 * 1.073741824, "1 GiB 是 2³⁰ 字节，不是 10⁹", "1 GiB is 2³⁰ bytes, not 10⁹"),
+        (0.625, "忘了每个数 4 个字节", "each number takes 4 bytes"),
+        (2.5 / 40, "忘了乘以头数：每个头的斜率不同，偏置也不同", "the heads are missing: each has a slope and a bias of its own"),
+        (2.5 * 1024, "这是 MiB；1 GiB = 1024 MiB", "that is in MiB; 1 GiB = 1024 MiB"),
+        (2.5 * 2**30, "这是字节数；再除以 2³⁰", "that is in bytes; divide by 2³⁰"),
+        (2.5 / 4096, "只算了一行：偏置有 L × L 个数", "that is one row only: the bias has L × L numbers"),
     ]  # fmt: skip
-    return _known_mistake(answer, mistakes, rtol=1e-6) or difference(answer, 64.0, rtol=1e-6)
+    return _known_mistake(answer, mistakes, rtol=1e-6) or difference(answer, 2.5, rtol=1e-6)
 
 
 def exercise_7(answer):
     """The encoders that tell a sentence from its reversal: C, D, E."""
     reasons = {
-        "A": ("A 不是：倒过来念，每对词元的距离都不变", "A is not: read backwards, every pair keeps its distance"),
-        "B": ("B 不是：每一层、每个头都对称，叠起来还是对称", "B is not: every head of every layer is symmetric, and so is the stack"),
-        "C": ("C 漏了：只看左边的头，倒过来就成了只看右边，偏置变了", "C is missing: reversed, a head that looks left would have to look right, and its bias does not"),
+        "A": ("A 不能：倒过来念，每对词元的距离都不变", "A cannot: read backwards, every pair keeps its distance"),
+        "B": ("B 不能：每一层、每个头都对称，叠起来还是对称", "B cannot: every head of every layer is symmetric, and so is the stack"),
+        "C": ("C 漏了：倒过来念要得到同样的结果，只看左边的头就得改看右边，可它没有改", "C is missing: for the reversed sentence to give the same, a head that looks left would have to look right, and it does not"),
         "D": ("D 漏了：两边斜率不同，倒过来念，扣的分就不同", "D is missing: with different slopes on the two sides, reading backwards changes the charges"),
         "E": ("E 漏了：[CLS] 总在最前面，倒过来念，离 [CLS] 近的词就变远了", "E is missing: [CLS] stays in front, so words near to it become far when the text is reversed"),
     }  # fmt: skip
@@ -168,6 +173,8 @@ def exercise_9(linear_alibi):
     ]  # fmt: skip
     if hint := _known_mistake(got, mistakes) or difference(got, shown):
         return hint
+    if hint := difference(linear_alibi(q.copy(), k.copy(), v.copy(), 0.125), _linear(q, k, v, 0.125)):
+        return f"slope=0.125：{hint[0]}", f"slope=0.125: {hint[1]}"
     q, k = rng.uniform(0.1, 1.0, (2, 3000, 3))
     got = np.asarray(linear_alibi(q, k, np.ones((3000, 1)), 0.5), dtype=float)
     if not np.isfinite(got).all():

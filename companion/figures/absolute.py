@@ -35,7 +35,7 @@ def seat_dials(lang, *, d_model=12, base=10000.0, bits=8, position=7):
             "back": "← one seat back",
             "forward": "one seat on →",
             "first": "m = 0 = {binary} in binary. All hands point straight up.",
-            "status": "m = {m} = {binary} in binary.\nFrom {before} to {m}: {flips} bit(s) flip, "
+            "status": "m = {m} = {binary} in binary.\nFrom {before} to {m}: bits flipped {flips}, "
             "distance {jump};\nsinusoidal code: distance {step}.",
         },
     }

@@ -30,7 +30,7 @@ def alibi_horizons(lang, *, head_counts=(6, 8, 12, 16), num_heads=8, head=4, dis
             "alt": "Above, the discount of every head as a curve over the distance; below, the horizon of every "
             "head; the distance is logarithmic, the vertical line is the chosen key",
             "discount": "discount e⁻ᵐʳ",
-            "horizons": "horizon: charge up to {patience} (a bar a head)",
+            "horizons": "horizon: charge up to {patience} (one bar per head)",
             "distance": "distance r (tokens)",
             "count": "heads H",
             "head": "head number h",

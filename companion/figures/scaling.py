@@ -32,7 +32,7 @@ def scaling_pairs(lang):
             ],
         },
         "en": {
-            "alt": "64 dots, one a pair: across, the turns r within the trained length; up, the new speed relative to "
+            "alt": "64 dots, one per pair: across, the turns r within the trained length; up, the new speed relative to "
             "the old; the dial below shows the chosen pair",
             "model": "model",
             "rule": "rule",

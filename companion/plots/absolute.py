@@ -6,7 +6,7 @@ from companion.plots import BLUE, ORANGE, clean
 
 
 def plot_codes(codes, ax, *, xlabel):
-    """Draw a table of codes as a heat map, a row a position m, a column a component: −1 orange, 0 white, 1 blue."""
+    """Draw a table of codes as a heat map, one row per position m, one column per component: −1 orange, 0 white, 1 blue."""
     two_colours = LinearSegmentedColormap.from_list("orange, white, blue", [ORANGE, "white", BLUE])
     ax.imshow(codes, cmap=two_colours, vmin=-1, vmax=1, aspect="auto", interpolation="nearest")
     ax.set_xlabel(xlabel, fontsize=13)

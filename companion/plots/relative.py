@@ -18,7 +18,7 @@ def plot_scores_along_text(positions, curves, ax):
 
 
 def plot_distance_grid(distances, ax, title):
-    """Draw a table of distances m − n, a row a query; what does not belong (NaN) is grey, a filled-in 0 (−1) orange."""
+    """Draw a table of distances m − n, one row per query; what does not belong (NaN) is grey, a filled-in 0 (−1) orange."""
     rows, columns = distances.shape
     shown = np.ma.masked_less(np.ma.masked_invalid(distances), 0)
     ax.imshow(shown, cmap="Blues", vmin=0, vmax=1.7 * np.nanmax(distances))
@@ -57,7 +57,7 @@ def plot_reach(curves, ax, trained):
 
 
 def plot_signed_weights(weights, ax, title):
-    """Draw a matrix of weights, a row a query m: blue above 0, orange with a stroke below 0, white at 0."""
+    """Draw a matrix of weights, one row per query m: blue above 0, orange with a stroke below 0, white at 0."""
     two_colours = LinearSegmentedColormap.from_list("orange, white, blue", [ORANGE, "white", BLUE])
     largest = np.abs(weights).max()
     ax.imshow(weights, cmap=two_colours, vmin=-largest, vmax=largest)

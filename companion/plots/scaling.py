@@ -9,7 +9,7 @@ GREY, PURPLE = "#999999", "#cc79a7"
 
 
 def plot_dials(turns, ax, *, columns=11):
-    """Draw one dial a pair, numbered i, with the sector of angles that training has covered.
+    """Draw one dial per pair, numbered i, with the sector of angles that training has covered.
 
     `turns` counts the turns of each pair within the trained length. A pair that completes a turn has seen the
     whole dial (grey); of the others only the shaded sector, counter-clockwise from the right, is known.
@@ -49,7 +49,7 @@ def plot_profiles(distances, curves, ax, trained):
 
 
 def plot_slowdowns(curves, ax, factor, *, turns=None):
-    """Draw by how much each pair is slowed down, θ_i / θ'_i, over the pair number i, one curve a label.
+    """Draw by how much each pair is slowed down, θ_i / θ'_i, over the pair number i, one curve per label.
 
     With `turns` (within the trained length), lines mark where a pair makes 32 turns and where it makes 1.
     """
@@ -69,7 +69,7 @@ def plot_slowdowns(curves, ax, factor, *, turns=None):
 
 
 def plot_entropies(lengths, curves, ax, trained):
-    """Draw the entropy of attention rows over the number of keys n (logarithmic), one curve a label."""
+    """Draw the entropy of attention rows over the number of keys n (logarithmic), one curve per label."""
     for (label, values), (color, style) in zip(curves.items(), _STYLES, strict=False):
         ax.plot(lengths, values, style, color=color, label=label, lw=1.6, marker="o", markersize=4)
     ax.axvline(trained, color="#444444", lw=0.8, ls="--")
