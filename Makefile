@@ -9,7 +9,7 @@ PACKAGE := $(shell find companion -name '*.py' -o -name '*.html')
 PRESS := $(shell find book -type f -not -path '*/__pycache__/*')
 EDITIONS := $(wildcard chapters/zh/* chapters/en/*)
 
-.PHONY: help book serve notebooks test test-slow test-all lint clean
+.PHONY: help book serve notebooks test test-slow test-all lint bench clean
 .DEFAULT_GOAL := help
 .SECONDEXPANSION:
 .DELETE_ON_ERROR:
@@ -40,6 +40,10 @@ lint: $(VENV)/dev  ## check the lessons and the code, without running them
 	@$(PY) -m ruff check .
 	@$(PY) -m ruff format --check .
 
+bench: _build/bench/ready  ## measure the speed against other packages, in an environment of its own: make bench QUICK=1
+	@for claim in import_time alibi rope; do echo "benchmarks/$$claim.py"; \
+	  _build/bench/bin/python benchmarks/$$claim.py $(if $(QUICK),--quick) || exit 1; done
+
 clean:  ## remove what was built, and the environment
 	rm -rf $(VENV) _build *.egg-info .pytest_cache .hypothesis .ruff_cache
 
@@ -54,6 +58,14 @@ _build/executed/%: chapters/%.md $$(wildcard chapters/*/$$*.*) $(PACKAGE) book/c
 $(VENV)/site $(VENV)/dev: $(VENV)/%: pyproject.toml constraints.txt | $(VENV)/bin/python
 	@echo "Installing what '$*' needs, about a minute:"
 	@$(PY) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[$*]'
+	@touch $@
+
+_build/bench/ready: pyproject.toml constraints.txt
+	@echo "Installing what 'bench' needs, about two minutes:"
+	@$(PYTHON) -m venv _build/bench
+	@_build/bench/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[bench]'
+	@# torchtune asks for packages that a timing of its rotation does not need.
+	@_build/bench/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --no-deps torchtune
 	@touch $@
 
 $(VENV)/bin/python:

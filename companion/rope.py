@@ -63,6 +63,9 @@ def apply_rope(x, cos, sin, *, pairing="half", rotary_dim=None):
     rotary_dim = _rotary_dim(rotary_dim, x.shape[-1])
     cos, sin = _table("cos", cos, x.shape, rotary_dim), _table("sin", sin, x.shape, rotary_dim)
     first, second = _pairs(rotary_dim, pairing)
+    if pairing == "adjacent" and _is_complex_plane(x, cos, sin, rotary_dim):
+        turns = cos + 1j * sin
+        return (x.view(turns.dtype) * turns).view(x.dtype)
     a, b = x[..., first], x[..., second]
     rotated = x.copy()
     rotated[..., first] = a * cos - b * sin
@@ -117,6 +120,15 @@ def _pairs(dim, pairing):
     if _half_or_adjacent("pairing", pairing) == "half":
         return slice(0, dim // 2), slice(dim // 2, dim)
     return slice(0, dim, 2), slice(1, dim, 2)
+
+
+def _is_complex_plane(x, cos, sin, rotary_dim):
+    """In single precision, neighbours are taken as one complex number, which one multiplication turns.
+
+    In double precision, where this function is the reference for others, the formula stays as it is written.
+    """
+    single = x.dtype == cos.dtype == sin.dtype == np.float32
+    return single and rotary_dim == x.shape[-1] and x.flags.c_contiguous
 
 
 def _rotary_dim(rotary_dim, head_dim):

@@ -225,3 +225,19 @@ def test_matrices_come_one_for_each_position(pairing):
     assert matrices.shape == (2, 3, 4, 4)
     alone = rotation_matrix(angles[1, 2], pairing=pairing)
     np.testing.assert_allclose(matrices[1, 2], alone, rtol=0, atol=rounding(alone))
+
+
+@pytest.mark.parametrize("shape", [(1, 2), (7, 6), (2, 3, 7, 10)])
+def test_single_precision_neighbours_turn_as_in_double_precision(shape):
+    """They take a way of their own, as complex numbers; a view that is not contiguous takes the usual one."""
+    x = vectors(5, *shape).astype(np.float32)
+    cos, sin = (
+        t.astype(np.float32) for t in rotation_table(np.arange(shape[-2]), inverse_frequencies(shape[-1]))
+    )
+    exact = apply_rope(
+        x.astype(np.float64), cos.astype(np.float64), sin.astype(np.float64), pairing="adjacent"
+    )
+    bound = 4 * np.finfo(np.float32).eps * np.abs(x).max()
+    for rows in (x, np.repeat(x, 2, axis=-1)[..., ::2]):
+        got = apply_rope(rows, cos, sin, pairing="adjacent")
+        assert got.dtype == np.float32 and np.abs(got - exact).max() <= bound
