@@ -16,7 +16,15 @@ def main(arguments=None):
         print("\n\n".join(report(one, lang=options.lang, every_pair=options.all) for one in inspections))
         if options.plot is not None:
             _save_plot(options.plot, inspections)
-    except (OSError, TypeError, ValueError) as error:
+    except OSError as error:
+        way_out = (
+            "give the path of a model's config.json"
+            if error.filename == options.config
+            else "choose another file"
+        )
+        print(f"error: {error.strerror}: {error.filename!r}; {way_out}", file=sys.stderr)
+        return 2
+    except (TypeError, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     return 0
