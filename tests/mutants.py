@@ -56,7 +56,9 @@ MUTANTS = [
         'return (1 + _exact("positions", positions))[..., np.newaxis]',
         (FREQUENCIES, ROPE),
     ),
-    Mutant("−sin in single precision", "rope.py", "turns = cos + 1j * sin", "turns = cos - 1j * sin", (ROPE,)),
+    Mutant(
+        "−sin in single precision", "rope.py", "turns = cos + 1j * sin", "turns = cos - 1j * sin", (ROPE,)
+    ),
     Mutant(
         "half-precision positions accepted",
         "frequencies.py",
