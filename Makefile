@@ -22,10 +22,11 @@ book: _build/site/index.html  ## build the website of both languages into _build
 
 serve: book  ## build the website and serve it on this machine: make serve PORT=8000
 	@echo "http://127.0.0.1:$(PORT)/  (stop with Ctrl+C)"
-	@$(PY) -m http.server $(PORT) --bind 127.0.0.1 --directory _build/site
+	@$(PY) -m http.server $(PORT) --bind 127.0.0.1 --directory _build/site \
+	  || { echo "If port $(PORT) is taken, choose another: make serve PORT=8001" >&2; exit 1; }
 
 notebooks: $(VENV)/dev  ## compose and execute both editions of the lessons that changed
-	@$(MAKE) --no-print-directory --jobs 2 $(EXECUTED)
+	@$(MAKE) --silent --no-print-directory --jobs 2 $(EXECUTED)
 
 test: $(VENV)/dev book  ## run all tests: package, notebooks of both editions, lint, website
 	$(PY) -m pytest
@@ -56,6 +57,8 @@ _build/executed/%: chapters/%.md $$(wildcard chapters/*/$$*.*) $(PACKAGE) book/c
 	@mkdir -p $(@D) && touch $@
 
 $(VENV)/site $(VENV)/dev: $(VENV)/%: pyproject.toml constraints.txt | $(VENV)/bin/python
+	@command -v npm >/dev/null || test -f _build/katex.min.js \
+	  || { echo "npm is missing (it fetches KaTeX); on Debian or Ubuntu: apt-get install npm" >&2; exit 1; }
 	@echo "Installing what '$*' needs, about a minute:"
 	@$(PY) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[$*]'
 	@touch $@
@@ -69,6 +72,7 @@ _build/bench/ready: pyproject.toml constraints.txt
 	@touch $@
 
 $(VENV)/bin/python:
+	@command -v $(PYTHON) >/dev/null || { echo "There is no $(PYTHON); try: make PYTHON=python3.12" >&2; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' \
 	  || { echo "Python 3.11, 3.12 or 3.13 is needed, this is $$($(PYTHON) --version); try: make PYTHON=python3.12" >&2; exit 1; }
 	@$(PYTHON) -m venv $(VENV) \

@@ -17,14 +17,14 @@ from functools import cache
 
 import nbformat
 from nbclient import NotebookClient
-from nbclient.exceptions import CellExecutionError, CellTimeoutError
+from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 from pybtex.database import parse_file
+from pybtex.exceptions import PybtexError
 
 from book import LANGS, ROOT
-from book.lesson import lesson_paths, read_lesson, split_solution
+from book.lesson import WORDS, lesson_paths, read_lesson, split_solution
 
 VARIANTS = ("reader", "solved")
-_WORDS = re.compile(r"«(.*?)\|\|(.*?)»", re.S)
 _CITE = re.compile(r"\{cite\}`([^`]+)`")
 _PUNCTUATION = r"[\u3000-\u303f\uff00-\uff0f\uff1a-\uff20“”‘’…]"
 _CHINESE = r"[\u3400-\u9fff]"
@@ -74,7 +74,7 @@ def execute(notebook, lines, path):
         )
         try:
             client.execute()
-        except (CellExecutionError, CellTimeoutError) as error:
+        except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:
             failed = next(i for i, c in enumerate(notebook.cells) if _is_error(c))
             raise ValueError(f"{_place(path, lines[failed])}: this code cell fails:\n{error}") from None
     notebook.metadata["language_info"] = {"name": "python"}
@@ -158,11 +158,14 @@ def _citation(match, cell, lang, path):
 
 @cache
 def _bibliography():
-    return dict(parse_file(ROOT / "book" / "references.bib").entries)
+    try:
+        return dict(parse_file(ROOT / "book" / "references.bib").entries)
+    except PybtexError as error:
+        raise ValueError(f"book/references.bib: {error}") from None
 
 
 def _pick(text, lang):
-    return _WORDS.sub(lambda match: match[1 + LANGS.index(lang)], text)
+    return WORDS.sub(lambda match: match[1 + LANGS.index(lang)], text)
 
 
 def _notebook_cell(cell, source, lang, composed):

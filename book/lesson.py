@@ -1,14 +1,19 @@
 """Read a bilingual lesson, chapters/NAME.md, and say where its two languages do not fit together."""
 
+import ast
 import re
 from collections import Counter
 from typing import NamedTuple
 
+import yaml
 from jupytext.myst import myst_to_notebook
+from markdown_it import MarkdownIt
 
 from book import CHAPTERS, LANGS, ROOT
 
 HEADING = re.compile(r"^(#+) ", re.M)
+WORDS = re.compile(r"«(.*?)\|\|(.*?)»", re.S)
+_MATH_BLOCK = re.compile(r"\$\$.+?\$\$", re.S)
 _CODE = re.compile(r"^ *```.*?^ *```|`[^`\n]+`", re.M | re.S)
 _FORMULA = re.compile(r"\$\$.+?\$\$|(?<!\\)\$[^$\n]+?(?<!\\)\$", re.S)
 _BEGIN, _END = "### BEGIN SOLUTION", "### END SOLUTION"
@@ -34,14 +39,23 @@ def lesson_paths(names=()):
 
 def read_lesson(path):
     """Return (front matter, cells) of a lesson, or raise ValueError naming every place that must change."""
-    text = path.read_text("utf8")
     where = path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
+    try:
+        text = path.read_text("utf8")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{where}:1: this file is not UTF-8 ({error}); save it as UTF-8") from None
     if not re.match(r"---\n.*?^kernelspec:.*?^---\n", text, re.M | re.S):
         raise ValueError(
             f"{where}:1: the front matter is missing; begin the file with the three lines\n"
             "---\nkernelspec: {name: python3, display_name: Python 3, language: python}\n---"
         )
-    notebook = myst_to_notebook(text, add_source_map=True)
+    try:
+        front = yaml.safe_load(text.split("---")[1])
+        if not {"name", "display_name"} <= set(front["kernelspec"] or ()):
+            raise ValueError("kernelspec needs a name and a display_name; copy the line of another lesson")
+        notebook = myst_to_notebook(text, add_source_map=True)
+    except Exception as error:  # whatever jupytext and its YAML and JSON readers raise
+        raise ValueError(f"{where}:1: this file cannot be read: {str(error).strip()}") from None
     lines = notebook.metadata.pop("source_map")
     cells = [
         Cell(
@@ -69,6 +83,8 @@ def split_solution(code):
     if [lines[i].strip() for i in marks] != [_BEGIN, _END]:
         raise ValueError(f"an exercise cell needs one {_BEGIN!r} followed by one {_END!r}")
     begin, end = marks
+    if not any(line.strip() for line in lines[begin + 1 : end]):
+        raise ValueError(f"there is no solution between {_BEGIN!r} and {_END!r}; write one")
     return lines[:begin], lines[begin + 1 : end], lines[end + 1 :]
 
 
@@ -102,14 +118,32 @@ def _problems(cells):
             elif cell.lang == "en":
                 yield from _pair_problems(previous, cell)
         else:
-            try:
-                split_solution(cell.source)
-            except ValueError as error:
-                yield cell.line, str(error)
+            yield from _code_problems(cell)
         previous = cell
 
 
+def _code_problems(cell):
+    try:
+        split_solution(cell.source)
+    except ValueError as error:
+        yield cell.line, str(error)
+    try:
+        ast.parse(WORDS.sub(r"\2", cell.source))
+    except SyntaxError as error:
+        hint = "; %magic and !commands are not Python" if (error.text or "").lstrip()[:1] in "%!" else ""
+        yield cell.line + (error.lineno or 1) - 1, f"this code does not parse: {error.msg}{hint}"
+
+
+def _blocks(markdown):
+    """Return the kinds of the top-level blocks of a text: heading, paragraph, list, table, …"""
+    tokens = MarkdownIt("commonmark").enable("table").parse(_MATH_BLOCK.sub("\n\nformula\n\n", markdown))
+    return [token.type.removesuffix("_open") for token in tokens if token.level == 0 and token.nesting >= 0]
+
+
 def _pair_problems(zh, en):
+    if len(ours := _blocks(en.source)) != len(theirs := _blocks(zh.source)):
+        counts = f"the English text has {len(ours)} paragraphs, lists and headings, the Chinese {len(theirs)}"
+        yield en.line, f"{counts}; a paragraph is missing, or two are one"
     if (levels := HEADING.findall(_CODE.sub("", zh.source))) != HEADING.findall(_CODE.sub("", en.source)):
         yield (
             en.line,

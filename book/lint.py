@@ -6,8 +6,10 @@ Every problem is one line: file, line, what is wrong, and the way out.
 import argparse
 import ast
 import difflib
+import itertools
 import re
 import sys
+from collections import Counter
 
 import autocorrect_py
 import yaml
@@ -15,7 +17,7 @@ from markdown_it import MarkdownIt
 
 from book import CHAPTERS, LANGS, ROOT
 from book.compose import compose
-from book.lesson import lesson_paths, read_lesson
+from book.lesson import WORDS, lesson_paths, read_lesson
 
 ALLOWED_IMPORTS = {
     "numpy",
@@ -30,27 +32,33 @@ LONGEST_CODE_LINE = 72
 _CJK = re.compile(r"[\u3400-\u9fff]")
 _FORMULA_OR_CODE = re.compile(r"```.*?```|\$\$.*?\$\$|\$[^$\n]+\$|`[^`\n]+`", re.S)
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
+_DECIMAL = re.compile(r"(?<![\d.])\d+\.\d+(?!\d|\.\d| billion)")
 _CHECK = re.compile(r"""\bcheck\(\s*["'](\d+\.\d+)["']""")
 _EXERCISE = {"zh": re.compile(r"\*\*练习 (\d+\.\d+)"), "en": re.compile(r"\*\*Exercise (\d+\.\d+)")}
-_WORDS = re.compile(r"«(.*?)\|\|(.*?)»", re.S)
 
 
 def lesson_problems(path):
     """Yield (line, message) for everything that is wrong in a lesson."""
-    _, cells = read_lesson(path)
+    front, cells = read_lesson(path)
     glossary = yaml.safe_load((ROOT / "book" / "glossary.yml").read_text("utf8"))
     for cell in cells:
         if cell.kind == "markdown":
             yield from _at(cell, _broken_bold(cell.source))
             yield from _at(cell, _forbidden_tex(cell.source))
             yield from _at(cell, _dead_links(cell.source, path))
+            yield from _at(cell, _open_details(cell.source))
+            yield from _at(cell, _other_language(cell.source, cell.lang))
             if cell.lang == "zh":
                 yield from _at(cell, _chinese_typography(cell.source))
         else:
             yield from _at(cell, _code_problems(cell.source))
+            yield from _at(cell, _missing_alt(cell))
         yield from _at(cell, _banned_words(cell.source, glossary))
     yield from _first_uses([cell for cell in cells if cell.lang == "zh"], glossary)
     yield from _exercise_problems(cells)
+    yield from _unequal_numbers(cells)
+    if not isinstance(front.get("minutes", 1), int):
+        yield 2, f"minutes must be a whole number, got {front['minutes']!r}"
 
 
 def file_problems(path):
@@ -96,6 +104,42 @@ def _broken_bold(source):
                 )
 
 
+def _open_details(source):
+    """An unclosed <details> swallows the rest of the page; one without <summary> has no words to click on."""
+    opened, closed = source.count("<details>"), source.count("</details>")
+    if not opened == closed == source.count("<summary>") == source.count("</summary>"):
+        yield 0, "each <details> needs one <summary>…</summary> and one </details> in the same cell"
+    for offset, line in enumerate(source.split("\n")):
+        if re.search(r"\]\[[^\]]+\]", _FORMULA_OR_CODE.sub("", line)):
+            yield offset, "[text][reference] is printed as it stands; write [text](address)"
+
+
+def _other_language(source, lang):
+    plain = _LINK.sub("]", _FORMULA_OR_CODE.sub("x", source))
+    for offset, line in enumerate(plain.split("\n")):
+        if lang == "zh" and re.search(r"(?:\b[a-z]+[ ,]+){7}[a-z]+\b", line):
+            yield offset, "an English sentence in the Chinese cell; translate it"
+        if lang == "en" and (found := re.search(rf"{_CJK.pattern}{{5,}}", line)):
+            yield offset, f"Chinese text in the English cell ({found[0][:12]}); translate it"
+
+
+def _missing_alt(cell):
+    """A figure has a text for those who do not see it, in both languages."""
+    alt = cell.metadata.get("mystnb", {}).get("image", {}).get("alt", "")
+    if "plt.show()" in cell.source and not WORDS.fullmatch(alt):
+        yield 0, 'this figure needs :mystnb: {image: {alt: "«中文||English»"}}'
+
+
+def _unequal_numbers(cells):
+    """The decimals of a pair are the same in both languages."""
+    for zh, en in itertools.pairwise(cells):
+        if (zh.lang, en.lang) == ("zh", "en"):
+            ours, theirs = (Counter(_DECIMAL.findall(_LINK.sub("]", cell.source))) for cell in (zh, en))
+            if ours != theirs:
+                only = " ".join(((ours - theirs) + (theirs - ours)).elements())
+                yield en.line, f"these numbers stand in one language only: {only}"
+
+
 def _forbidden_tex(source):
     for offset, line in enumerate(source.split("\n")):
         if "\\tag" in line:
@@ -138,18 +182,28 @@ def _chinese_typography(source):
 
 def _code_problems(source):
     for offset, line in enumerate(source.split("\n")):
-        longest = max((_WORDS.sub(lambda m, i=i: m[i], line) for i in (1, 2)), key=len)
+        if re.search(r"default_rng\(\)|np\.random\.(?!default_rng|Generator)", line):
+            yield (
+                offset,
+                "random numbers need a seed, np.random.default_rng(0), or the outputs differ from run to run",
+            )
+        longest = max((WORDS.sub(lambda m, i=i: m[i], line) for i in (1, 2)), key=len)
         if len(longest) > LONGEST_CODE_LINE:
             yield (
                 offset,
                 f"this line of code has {len(longest)} characters, at most {LONGEST_CODE_LINE} fit a phone; break it",
             )
-        if ("«" in line or "»" in line) and not _WORDS.search(line):
+        if ("«" in line or "»" in line) and not WORDS.search(line):
             yield offset, "«中文||English» must open and close on one line of code"
-    for node in ast.walk(ast.parse(_WORDS.sub(r"\2", source))):
+    for node in ast.walk(ast.parse(WORDS.sub(r"\2", source))):
         modules = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
         modules += [node.module] if isinstance(node, ast.ImportFrom) else []
         for module in modules:
+            if module.split(".")[0] in ("datetime", "random", "time"):
+                yield (
+                    node.lineno - 1,
+                    f"{module!r} would make the outputs differ from run to run; do without it",
+                )
             if module.split(".")[0] not in ALLOWED_IMPORTS:
                 yield (
                     node.lineno - 1,
@@ -187,7 +241,14 @@ def _first_uses(cells, glossary):
 
 
 def _exercise_problems(cells):
-    checked = {number for cell in cells if cell.kind == "code" for number in _CHECK.findall(cell.source)}
+    checked = {
+        number: cell.line for cell in cells if cell.kind == "code" for number in _CHECK.findall(cell.source)
+    }
+    both = [
+        set(_EXERCISE[lang].findall("\n".join(c.source for c in cells if c.lang == lang))) for lang in LANGS
+    ]
+    for number in sorted(both[0] ^ both[1]):
+        yield cells[0].line, f"exercise {number} is asked in one language only"
     for lang in LANGS:
         asked = [
             (n, cell.line)
@@ -199,9 +260,9 @@ def _exercise_problems(cells):
         for number, line in asked:
             if numbers.count(number) > 1:
                 yield line, f"exercise {number} is asked twice"
-        for number in sorted(checked - set(numbers)):
+        for number in sorted(checked.keys() - set(numbers)):
             yield (
-                cells[0].line,
+                checked[number],
                 f"check({number!r}, …) has no question **{'练习' if lang == 'zh' else 'Exercise'} {number}**",
             )
     for previous, cell, following in zip([None, *cells], cells, [*cells[1:], None], strict=False):
@@ -222,9 +283,10 @@ def main():
     parser.add_argument(
         "names", nargs="*", metavar="NAME", help="lessons such as 04_rope; everything if none is named"
     )
+    arguments = parser.parse_args()
     try:
-        problems = all_problems(parser.parse_args().names)
-    except ValueError as error:
+        problems = all_problems(arguments.names)
+    except (ValueError, yaml.YAMLError) as error:
         sys.exit(str(error))
     sys.exit("\n".join(problems) or 0)
 

@@ -35,9 +35,11 @@ def fetch_katex():
         )
     work = BUILD / "npm"
     work.mkdir(parents=True, exist_ok=True)
-    subprocess.run(
-        ["npm", "pack", f"katex@{KATEX_VERSION}", "--silent"], cwd=work, check=True, stdout=subprocess.DEVNULL
-    )
+    command = ["npm", "pack", f"katex@{KATEX_VERSION}", "--silent"]
+    try:
+        subprocess.run(command, cwd=work, check=True, capture_output=True, timeout=300)
+    except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
+        raise ValueError(f"npm could not fetch KaTeX: {error}; check the network, then run again") from None
     shutil.unpack_archive(work / f"katex-{KATEX_VERSION}.tgz", work)
     dist = work / "package" / "dist"
     (VENDOR / "katex" / "fonts").mkdir(parents=True, exist_ok=True)
@@ -81,8 +83,8 @@ def edition_config(config, lang):
     return config
 
 
-def build_edition(lang):
-    """Build one edition with Jupyter Book; any warning is an error and ends in ValueError with Sphinx's messages."""
+def build_edition(lang, target):
+    """Build one edition into the folder `target`; any warning is an error: ValueError with Sphinx's messages."""
     work = BUILD / "work" / lang
     work.mkdir(parents=True, exist_ok=True)
     config, toc = (yaml.safe_load((ROOT / name).read_text("utf8")) for name in ("_config.yml", "_toc.yml"))
@@ -103,16 +105,9 @@ def build_edition(lang):
     ]
     built = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "NO_COLOR": "1"})
     if built.returncode:
-        lines = [
-            line
-            for line in (built.stdout + built.stderr).splitlines()
-            if re.search(r"WARNING|ERROR|Error", line)
-        ]
-        raise ValueError(
-            f"the {lang} edition does not build:\n" + "\n".join(lines or [built.stdout + built.stderr])
-        )
-    shutil.copytree(work / "_build" / "html", SITE / lang)
-    for page in (SITE / lang).rglob("*.html"):
+        raise ValueError(f"the {lang} edition does not build:\n" + _faults(built.stdout + built.stderr, lang))
+    shutil.copytree(work / "_build" / "html", target)
+    for page in target.rglob("*.html"):
         text = _UNUSED.sub("", page.read_text("utf8"))
         for words, translated in _edition(lang)["untranslated"].items():
             text = text.replace(f'"{words}"', f'"{translated}"')
@@ -120,14 +115,14 @@ def build_edition(lang):
     print(f"  {lang}: built without a warning", flush=True)
 
 
-def index_search():
-    """Write the full-text index of both languages to _build/site/pagefind/."""
+def index_search(site):
+    """Write the full-text index of both languages to pagefind/ in the site."""
     command = [
         sys.executable,
         "-m",
         "pagefind",
         "--site",
-        SITE,
+        site,
         "--exclude-selectors",
         ".katex-html, annotation, .headerlink",
     ]
@@ -135,14 +130,47 @@ def index_search():
 
 
 def build():
+    """Build both editions beside the present site and put them in its place once both are whole."""
     fetch_katex()
-    shutil.rmtree(SITE, ignore_errors=True)
-    SITE.mkdir(parents=True)
+    fresh, faults = BUILD / "site.new", []
+    shutil.rmtree(fresh, ignore_errors=True)
+    fresh.mkdir(parents=True)
     for lang in LANGS:
-        build_edition(lang)
-    shutil.copy(BOOK / "static" / "root.html", SITE / "index.html")
-    (SITE / ".nojekyll").touch()
-    index_search()
+        try:
+            build_edition(lang, fresh / lang)
+        except ValueError as error:
+            faults.append(str(error))
+    if faults:
+        raise ValueError("\n".join(faults))
+    shutil.copy(BOOK / "static" / "root.html", fresh / "index.html")
+    (fresh / ".nojekyll").touch()
+    index_search(fresh)
+    shutil.rmtree(SITE, ignore_errors=True)
+    fresh.rename(SITE)
+
+
+def _faults(output, lang):
+    """Return Sphinx's warnings with the cell instead of its number in the millions, and the source to change."""
+    lines = []
+    for line in re.sub(r"\x1b\[[\d;]*m", "", output).splitlines():
+        if re.search(r"WARNING|ERROR|Error", line):
+            line = line.replace(f"{ROOT}/", "")
+            place = re.match(r"chapters/\w+/(\w+)\.(?:ipynb:(\d+))?", line)
+            if place and place[2]:
+                cell, row = divmod(int(place[2]), 10_000)
+                line = line.replace(f":{place[2]}:", f", cell {cell}, line {row}:")
+            lines.append(line + (f" (change chapters/{place[1]}.md, then make notebooks)" if place else ""))
+    return "\n".join(lines or [output])
+
+
+def _say_what_is_stale():
+    # A minute, for a fresh clone writes all files at about the same time.
+    for source in sorted(CHAPTERS.glob("*.md")):
+        editions = list(CHAPTERS.glob(f"*/{source.stem}.*"))
+        if editions and source.stat().st_mtime > 60 + min(edition.stat().st_mtime for edition in editions):
+            print(
+                f"  chapters/{source.name} is newer than its editions: run make notebooks first", flush=True
+            )
 
 
 def _edition(lang):
@@ -158,6 +186,7 @@ def _merged(base, extra):
 
 def main():
     argparse.ArgumentParser(description=__doc__).parse_args()
+    _say_what_is_stale()
     try:
         build()
     except ValueError as error:

@@ -6,7 +6,8 @@ end counts the heads. All is computed in float64: this is what the faster versio
 
 import numpy as np
 
-from companion.frequencies import _array, _exact, _lies_on, _positive
+from companion.frequencies import _array, _exact, _positive
+from companion.rope import _plain
 
 
 def attention_scores(q, k, *, scale=None, bias=None, mask=None):
@@ -14,7 +15,7 @@ def attention_scores(q, k, *, scale=None, bias=None, mask=None):
 
     scores = scale · q kᵀ + bias, and −∞ where `mask` is False. `scale` is 1/√head_dim unless given; the bias
     is not scaled. Bias and mask are `(query_len, key_len)`, or have exactly as many axes as the scores, with
-    a 1 where they are shared. With fewer key heads than query heads, each key head serves a group of
+    a 1 where they are shared: a padding mask of keys is `(batch, 1, 1, key_len)`. With fewer key heads than query heads, each key head serves a group of
     neighbours (grouped-query attention).
 
     >>> attention_scores([[3.0, 4.0]], [[1.0, 0.0], [0.0, 1.0]], scale=1.0)
@@ -35,7 +36,10 @@ def attention_scores(q, k, *, scale=None, bias=None, mask=None):
         scores = scores + _bias(bias, scores.shape)
     if mask is not None:
         mask = _array(
-            "mask", mask, kinds="b", rule="boolean, True where a query may look (numbers go into bias)"
+            "mask",
+            _plain("mask", mask),
+            kinds="b",
+            rule="boolean, True where a query may look (numbers go into bias)",
         )
         scores = np.where(_fitting("mask", mask, scores.shape), scores, -np.inf)
     return scores
@@ -55,7 +59,8 @@ def attention_weights(scores):
     Raises TypeError or ValueError for scores that are not floating point, have no axis, or hold NaN or +∞.
     Source: Vaswani et al. 2017, Eq. 1.
     """
-    scores = _array("scores", scores, kinds="f", rule="a floating-point array").astype(np.float64)
+    scores = _array("scores", _plain("scores", scores), kinds="f", rule="a floating-point array")
+    scores = scores.astype(np.float64)
     if scores.ndim == 0:
         raise ValueError(f"scores must have an axis of keys, got the single number {scores}; use [score]")
     _no_nan_or_plus_infinity("scores", scores)
@@ -101,8 +106,8 @@ def causal_mask(query_positions, key_positions):
     Raises TypeError or ValueError for positions that are single numbers, boolean, half precision, NaN or
     infinite, or that differ in their batch axes. Source: Vaswani et al. 2017, section 3.2.3.
     """
-    query = _exact("query_positions", query_positions)
-    key = _exact("key_positions", key_positions)
+    query = _exact("query_positions", _plain("query_positions", query_positions))
+    key = _exact("key_positions", _plain("key_positions", key_positions))
     if query.ndim == 0 or key.ndim == 0 or query.shape[:-1] != key.shape[:-1]:
         raise ValueError(
             "query_positions and key_positions must be (*batch, seq_len) with the same batch axes, "
@@ -112,7 +117,7 @@ def causal_mask(query_positions, key_positions):
 
 
 def _heads(name, value):
-    array = _array(name, value, kinds="f", rule="a floating-point array")
+    array = _array(name, _plain(name, value), kinds="f", rule="a floating-point array")
     if array.ndim < 2:
         raise ValueError(
             f"{name} must have the axes (*batch, seq_len, head_dim), got {array.shape}; use {name}[None]"
@@ -139,16 +144,27 @@ def _repeat_heads(name, array, q):
 
 
 def _fitting(name, array, shape):
-    if array.shape[-2:] != shape[-2:] or not _lies_on(array.shape, shape):
+    shared = len(array.shape) == len(shape) and all(
+        n in (1, m) for n, m in zip(array.shape, shape, strict=True)
+    )
+    if array.shape != shape[-2:] and not shared:
         raise ValueError(
             f"{name} must have the shape {shape[-2:]}, or as many axes as the scores {shape} with 1 where "
-            f"it is shared, got {array.shape}; add the missing axes with {name}[None]"
+            f"it is shared, got {array.shape}; {_other_axes(name, array.shape, shape)}"
         )
     return array
 
 
+def _other_axes(name, got, shape):
+    if got == ():
+        return f"a single number changes nothing here: leave {name} out"
+    if len(got) < len(shape):
+        return f"put each missing axis where it belongs, a padding mask of keys as {name}[:, None, None, :]"
+    return f"give every axis of {name} the length of that axis of the scores, or 1"
+
+
 def _bias(bias, shape):
-    bias = _array("bias", bias)
+    bias = _array("bias", _plain("bias", bias))
     _no_nan_or_plus_infinity("bias", bias)
     return _fitting("bias", bias, shape)
 

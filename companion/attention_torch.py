@@ -32,7 +32,7 @@ def attention(q, k, v, *, scale=None, bias=None, mask=None):
     q, k, v, scale = _checked(q, k, v, scale)
     shape = (*q.shape[:-1], k.shape[-2])
     if mask is not None:
-        _check_mask(mask, shape)
+        mask = _checked_mask(mask, shape)
     if bias is not None:
         bias = _checked_bias(bias, q.dtype, shape)
         mask = bias if mask is None else bias.masked_fill(~mask, -torch.inf)
@@ -79,7 +79,7 @@ def alibi_attention(q, k, v, slopes, *, scale=None, mask=None):
             f"k must have a key for each query, got {key_len} keys, {query_len} queries; keep the cache in k"
         )
     if mask is not None:
-        _check_mask(mask, (*q.shape[:-1], key_len))
+        mask = _checked_mask(mask, (*q.shape[:-1], key_len))
     # Blocks of queries keep the positions, counted from the end of a block, small and exact, and skip the future.
     size = query_len if torch.compiler.is_compiling() else 256
     starts = [0] if query_len <= size else range(0, query_len, size)
@@ -177,21 +177,22 @@ def _repeated(name, x, q):
 def _checked_bias(bias, dtype, shape):
     if not isinstance(bias, torch.Tensor) or not bias.is_floating_point():
         raise TypeError(f"bias must be a floating-point tensor, got {_kind(bias)}; use torch.from_numpy")
-    _check_fit("bias", bias, shape)
+    bias = _fitted("bias", bias, shape)
     return bias.to(torch.float64 if dtype == torch.float64 else torch.float32)
 
 
-def _check_mask(mask, shape):
+def _checked_mask(mask, shape):
     if not isinstance(mask, torch.Tensor) or mask.dtype != torch.bool:
         raise TypeError(
             f"mask must be boolean, True where a query may look, got {_kind(mask)}; numbers go into bias"
         )
-    _check_fit("mask", mask, shape)
+    return _fitted("mask", mask, shape)
 
 
-def _check_fit(name, x, shape):
+def _fitted(name, x, shape):
     if not _fits(x.shape, shape):
         _fitting(name, np.broadcast_to(False, x.shape), tuple(shape))  # says what is wrong
+    return x if x.shape[-2:] == shape[-2:] else x.expand(*x.shape[:-2], *shape[-2:])
 
 
 def _checked_slopes(slopes, q):

@@ -51,11 +51,12 @@ def apply_rope(x, cos, sin, *, pairing="half", rotary_dim=None):
     array([[ 3.,  4.],
            [-4.,  3.]])
 
-    Raises TypeError for an x or table that is not floating point, ValueError for a table of another length or
-    width, one that would fit by broadcasting only, another pairing, or an odd or too large `rotary_dim`.
+    Raises TypeError for an x or table that is not floating point, a tensor or a masked array, ValueError for a
+    table of another length or width, with NaN or infinity, or one that would fit by broadcasting only, another
+    pairing, or an odd or too large `rotary_dim`.
     Source: RoFormer, Eq. 34.
     """
-    x = _array("x", x, kinds="f", rule="a floating-point array")
+    x = _array("x", _plain("x", x), kinds="f", rule="a floating-point array")
     if x.ndim < 2:
         raise ValueError(
             f"x must have the axes (*batch, seq_len, head_dim), got shape {x.shape}; use x[None]"
@@ -143,7 +144,7 @@ def _rotary_dim(rotary_dim, head_dim):
 
 def _table(name, table, x_shape, rotary_dim):
     # Broadcasting alone would accept a table of length 1, or lay one of the batch on the heads.
-    table = _array(name, table, kinds="f", rule="a floating-point table")
+    table = _array(name, _plain(name, table), kinds="f", rule="a floating-point table")
     _refuse_half(name, table.dtype)
     want = (x_shape[-2], rotary_dim // 2)
     if not _lies_on(table.shape, x_shape):
@@ -159,6 +160,36 @@ def _table(name, table, x_shape, rotary_dim):
     if table.shape[-1] != want[1]:
         raise ValueError(
             f"{name} must have one column for each of the {want[1]} pairs, got {table.shape[-1]} columns; "
-            f"pass rotary_dim={2 * table.shape[-1]} if only so many dimensions turn"
+            f"{_other_width(name, table.shape[-1], rotary_dim, x_shape[-1])}"
+        )
+    if not np.isfinite(table).all():
+        raise ValueError(
+            f"{name} must be finite, got {table[~np.isfinite(table)][0]}; rotation_table(positions, inv_freq) "
+            "makes such a table"
         )
     return table
+
+
+def _other_width(name, columns, rotary_dim, head_dim):
+    if columns == rotary_dim:
+        return (
+            "a table of twice the width repeats itself for both halves, as in Hugging Face: "
+            f"use its first half, {name}[..., :{rotary_dim // 2}]"
+        )
+    if 0 < 2 * columns <= head_dim:
+        return f"pass rotary_dim={2 * columns} if only so many dimensions turn"
+    return f"build the table from inverse_frequencies({rotary_dim})"
+
+
+def _plain(name, value):
+    """NumPy would take tensors for arrays and lose their gradient, and forget which entries are masked."""
+    if type(value).__module__.partition(".")[0] == "torch":
+        raise TypeError(
+            f"{name} must be a NumPy array, got a tensor of torch ({type(value).__name__}); use "
+            f"companion.rope_torch or companion.attention_torch, or give {name}.detach().numpy()"
+        )
+    if isinstance(value, np.ma.MaskedArray):
+        raise TypeError(
+            f"{name} must be a plain array, got a masked array; fill it first with {name}.filled(value)"
+        )
+    return value

@@ -113,6 +113,23 @@ def test_a_mask_is_true_where_a_query_may_look():
     np.testing.assert_array_equal(scores, attention_scores(q, k, bias=np.where(mask, 0.0, -np.inf)))
 
 
+@pytest.mark.parametrize("shape", [(2, 1, 1, 5), (1, 1, 1, 5), (2, 1, 3, 1), (2, 4, 1, 1), (1, 1, 1, 1)])
+def test_a_mask_and_a_bias_may_share_every_axis_with_a_1(shape):
+    """A padding mask of keys, (batch, 1, 1, key_len), is what users write."""
+    q, k, bias = vectors(0, 2, 4, 3, 6), vectors(1, 2, 4, 5, 6), vectors(2, *shape)
+    full = np.broadcast_to(bias, (2, 4, 3, 5))
+    np.testing.assert_array_equal(
+        attention_scores(q, k, mask=bias > 0), attention_scores(q, k, mask=full > 0)
+    )
+    np.testing.assert_array_equal(attention_scores(q, k, bias=bias), attention_scores(q, k, bias=full))
+
+
+def test_one_row_of_a_mask_serves_all_queries_where_scores_have_two_axes():
+    q, k, mask = vectors(0, 3, 6), vectors(1, 5, 6), np.array([[True, True, False, True, False]])
+    full = np.broadcast_to(mask, (3, 5))
+    np.testing.assert_array_equal(attention_scores(q, k, mask=mask), attention_scores(q, k, mask=full))
+
+
 @given(seeds)
 def test_a_masked_key_has_no_influence(seed):
     q, k, v = vectors(seed, 3, 4, 6)

@@ -382,6 +382,16 @@ def test_bad_input_is_refused_with_name_rule_value_and_way_out(q, k, v, options,
     assert re.search(r"must (not )?\w.+, got .+; .+", str(caught.value), re.S), "rule, value given, way out"
 
 
+@pytest.mark.parametrize("shape", [(2, 1, 1, 300), (1, 1, 300, 1), (2, 4, 1, 1)])
+def test_a_mask_may_share_every_axis_with_a_1(shape):
+    q, k, v = torch.randn(3, 2, 4, 300, 6, dtype=torch.float64)
+    mask = torch.rand(shape) > 0.1
+    full, slopes = mask.expand(2, 4, 300, 300), [0.1, 0.2, 0.3, 0.4]
+    torch.testing.assert_close(attention(q, k, v, mask=mask), attention(q, k, v, mask=full), equal_nan=True)
+    got, want = (alibi_attention(q, k, v, slopes, mask=m) for m in (mask, full))
+    torch.testing.assert_close(got, want, equal_nan=True)
+
+
 @pytest.mark.parametrize(("q", "k", "v", "options", "error", "says"), BAD)
 def test_alibi_refuses_what_attention_refuses(q, k, v, options, error, says):
     slopes = np.ones(q.shape[1] if q.ndim > 2 else 1)

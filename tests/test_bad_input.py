@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 import pytest
+import torch
 
 from companion import attention as attention_module
 from companion import (
@@ -147,6 +148,7 @@ def choice_cases(function, name, *args):
     ]
 
 
+TENSOR = torch.ones(3, 6)
 X = np.ones((2, 3, 5, 8))  # batch heads seq_len head_dim
 COS, SIN = rotation_table(np.arange(5), inverse_frequencies(8))
 HEADS, ROWS = np.ones((2, 4, 3, 6)), np.ones((3, 6))
@@ -195,6 +197,16 @@ ROPE_CASES = [
     rope_case("rotary_dim must be at most head_dim = 8, got 10", rotary_dim=10),
     rope_case("cos must have one column for each of the 2 pairs, got 4 columns", rotary_dim=4),
     *choice_cases(apply_rope, "pairing", X, COS, SIN),
+    rope_case("use its first half, cos[..., :4]", cos=np.hstack([COS, COS])),
+    rope_case("build the table from inverse_frequencies(8)", cos=np.hstack([COS, COS, COS])),
+    rope_case("x must be a NumPy array, got a tensor of torch", x=TENSOR, error=TypeError),
+    rope_case("cos must be a NumPy array, got a tensor of torch", cos=TENSOR, error=TypeError),
+    rope_case("x must be a plain array, got a masked array", x=np.ma.masked_less(X, 0), error=TypeError),
+    rope_case(
+        "sin must be a plain array, got a masked array", sin=np.ma.masked_less(SIN, 0), error=TypeError
+    ),
+    rope_case("cos must be finite, got nan", cos=COS * np.nan),
+    rope_case("sin must be finite, got inf", sin=SIN + np.inf),
 ]
 
 FACTOR_CASES = [
@@ -260,10 +272,16 @@ def score_cases(function, *, with_values):
         ),
         wrong("mask must have the shape (3, 3), or as many axes", mask=np.ones((1, 3), bool)),
         wrong("mask must have the shape (3, 3), or as many axes", mask=np.ones((4, 3, 3), bool)),
-        wrong("mask must have the shape (3, 3), or as many axes", mask=np.ones((2, 4, 1, 3), bool)),
+        wrong("put each missing axis where it belongs, a padding mask", mask=np.ones((2, 3), bool)),
+        wrong("give every axis of mask the length of that axis", mask=np.ones((2, 4, 2, 3), bool)),
         wrong("mask must have the shape (3, 3), or as many axes", mask=np.ones((4, 1, 3, 3), bool)),
         wrong("bias must have the shape (3, 3), or as many axes", bias=np.ones((4, 3, 3))),
-        wrong("bias must have the shape (3, 3), or as many axes", bias=0.5),
+        wrong("got (); a single number changes nothing here: leave bias out", bias=0.5),
+        wrong("q must be a NumPy array, got a tensor of torch", q=TENSOR, error=TypeError),
+        wrong("k must be a NumPy array, got a tensor of torch", k=TENSOR, error=TypeError),
+        wrong("mask must be a NumPy array, got a tensor of torch", mask=TENSOR > 0, error=TypeError),
+        wrong("bias must be a NumPy array, got a tensor of torch", bias=TENSOR, error=TypeError),
+        wrong("q must be a plain array, got a masked array", q=np.ma.masked_less(HEADS, 0), error=TypeError),
         wrong("bias must be finite or −∞, got NaN or +∞", bias=np.full((3, 3), np.nan)),
         wrong("bias must be finite or −∞, got NaN or +∞", bias=np.full((3, 3), np.inf)),
         wrong("bias must be an array of real numbers, got dtype bool", bias=np.tri(3) > 0, error=TypeError),
@@ -284,11 +302,17 @@ VALUE_CASES = [
         error=TypeError,
         says="v must be a floating-point array, got dtype bool",
     ),
+    case(
+        attention, ROWS, ROWS, TENSOR, error=TypeError, says="v must be a NumPy array, got a tensor of torch"
+    ),
     case(attention, ROWS * np.nan, ROWS, ROWS, says="scores must be finite or −∞, got NaN or +∞"),
 ]
 
 WEIGHT_CASES = [
     case(attention_weights, [0.0, np.nan], says="scores must be finite or −∞, got NaN or +∞"),
+    case(
+        attention_weights, TENSOR, error=TypeError, says="scores must be a NumPy array, got a tensor of torch"
+    ),
     case(attention_weights, [0.0, np.inf], says="scores must be finite or −∞, got NaN or +∞"),
     case(attention_weights, 1.0, says="scores must have an axis of keys, got the single number 1.0"),
     case(
@@ -317,6 +341,9 @@ CAUSAL_CASES = [
         [0, 1],
         3,
         says="must be (*batch, seq_len) with the same batch axes, got shapes (2,) and ()",
+    ),
+    case(
+        causal_mask, TENSOR, [0], error=TypeError, says="query_positions must be a NumPy array, got a tensor"
     ),
     case(causal_mask, [[0, 1]], [0, 1], says="with the same batch axes, got shapes (1, 2) and (2,)"),
     case(causal_mask, [[0], [1]], [[0]], says="with the same batch axes, got shapes (2, 1) and (1, 1)"),

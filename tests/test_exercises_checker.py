@@ -1,10 +1,12 @@
 """`check` tells the reader, in the reader's language, where an answer stands."""
 
+import re
 import sys
 import types
 
 import numpy as np
 import pytest
+import torch
 
 from companion.exercises import checker, difference
 
@@ -23,16 +25,19 @@ HINT = {"zh": "符号反了", "en": "the sign is wrong"}
 
 @pytest.fixture(autouse=True)
 def lesson_98(monkeypatch):
-    """A lesson that exists in these tests only: 98.1 asks for a number, 98.2 for a function that doubles."""
+    """A lesson that exists in these tests only: 98.1 asks for a number, as 98.3, which converts it; 98.2 for a function that doubles."""
     lesson = types.ModuleType("companion.exercises.lesson_98")
 
     def exercise_1(answer):
         return (HINT["zh"], HINT["en"]) if answer == -42 else difference(answer, 42)
 
-    def exercise_2(answer):
-        return difference(answer(3.0), 6.0)
+    def exercise_2(function):
+        return difference(function(3.0), 6.0)
 
-    lesson.exercise_1, lesson.exercise_2 = exercise_1, exercise_2
+    def exercise_3(answer):
+        return difference(np.asarray(answer, dtype=float), 42)
+
+    lesson.exercise_1, lesson.exercise_2, lesson.exercise_3 = exercise_1, exercise_2, exercise_3
     monkeypatch.setitem(sys.modules, lesson.__name__, lesson)
 
 
@@ -126,9 +131,40 @@ def test_an_unknown_exercise_is_refused_by_name(name):
         checker("en")(name, 42)
 
 
-@pytest.mark.parametrize("lang", ["fr", "", None])
+@pytest.mark.parametrize("name", [98.1, 98, None, ["98.1"]])
+def test_the_name_of_an_exercise_is_a_string(name):
+    with pytest.raises(ValueError, match=r'must be a string such as "4\.2", got .*; add the quotes'):
+        checker("en")(name, 42)
+
+
+@pytest.mark.parametrize(
+    ("name", "answer", "zh", "en"),
+    [
+        ("98.2", 5, "这里要的是一个函数，得到的却是 int 5", "a function is expected here, got int 5"),
+        (
+            "98.1",
+            raises,
+            "这里要的是一个值，得到的却是函数 raises",
+            "a value is expected here, got the function raises",
+        ),
+        ("98.3", "x", "读不懂这个答案：str 'x'", "this answer cannot be read: str 'x'"),
+    ],
+)
+def test_an_answer_of_the_wrong_kind_is_no_error_of_the_readers_code(name, answer, zh, en, capsys):
+    for lang, says in (("zh", zh), ("en", en)):
+        checker(lang)(name, answer)
+        out = capsys.readouterr().out
+        assert out.startswith(f"✗ {name}: {says}") and "raised" not in out and "抛出" not in out
+
+
+def test_a_tensor_that_requires_grad_is_compared_like_any_other():
+    assert difference(torch.tensor([2.0], requires_grad=True), [2.0]) is None
+    assert difference(torch.tensor([3.0], requires_grad=True), [2.0]) is not None
+
+
+@pytest.mark.parametrize("lang", ["fr", "", None, ["en"], {}])
 def test_an_unknown_language_is_refused_by_name(lang):
-    with pytest.raises(ValueError, match=f"lang must be 'zh' or 'en', got {lang!r}"):
+    with pytest.raises(ValueError, match=re.escape(f"lang must be 'zh' or 'en', got {lang!r}; ")):
         checker(lang)
 
 
@@ -165,6 +201,9 @@ def test_enough_digits_are_printed_to_see_the_difference():
         ([1.0, 3.0], [1.0, 2.0], "结果[1] 应该是 2，得到的却是 3", "the result[1] should be 2, got 3"),
         (3.0, 2.0, "结果应该是 2，得到的却是 3", "the result should be 2, got 3"),
         ([1.0], [1.0, 2.0], "形状应该是 (2,)，得到的却是 (1,)", "the shape should be (2,), got (1,)"),
+        ("2", 2.0, "应该得到一个数或数组，得到的却是 str", "expected a number or an array, got str"),
+        (["2"], [2.0], "应该得到一个数或数组，得到的却是 list", "expected a number or an array, got list"),
+        (2 + 1j, 2.0, "结果应该是 2，得到的却是 2+1j", "the result should be 2, got 2+1j"),
         ("two", 2.0, "应该得到一个数或数组，得到的却是 str", "expected a number or an array, got str"),
         (np.nan, 2.0, "结果应该是 2，得到的却是 nan", "the result should be 2, got nan"),
     ],

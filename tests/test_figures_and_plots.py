@@ -137,6 +137,154 @@ def test_the_data_of_a_figure_parse_and_its_words_are_the_same_in_kind_in_both_l
     assert not any("\u3400" <= letter <= "\u9fff" for letter in str(words_en))
 
 
+NUMBERS = {
+    "rope.rope_clock": ["query_angle", "key_angle", "speed", "steps"],
+    "absolute.seat_dials": ["bits", "position"],
+    "alibi.alibi_horizons": ["num_heads", "head", "distance", "patience"],
+    "relative.bucket_staircase": ["num_buckets", "reach", "query", "key"],
+}
+
+
+@pytest.mark.parametrize("value", ["a", None, True, 1j, [1], np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize(
+    ("figure", "option"), [(f, option) for f, names in NUMBERS.items() for option in names]
+)
+def test_a_figure_refuses_what_is_no_finite_number(figure, option, value):
+    with pytest.raises(
+        (TypeError, ValueError), match=rf"{option} must be an? .*, got {re.escape(repr(value))}; "
+    ):
+        FIGURES[figure]("en", **{option: value})
+
+
+@pytest.mark.parametrize(
+    ("figure", "options", "error", "says"),
+    [
+        ("rope.rope_clock", {"steps": 0}, ValueError, "steps must be a finite number of at least 1, got 0; "),
+        (
+            "rope.rope_clock",
+            {"steps": -1},
+            ValueError,
+            "steps must be a finite number of at least 1, got -1; ",
+        ),
+        ("rope.rope_clock", {"steps": 2.5}, TypeError, "steps must be an integer, got 2.5; "),
+        (
+            "rope.rope_clock",
+            {"speed": 1000},
+            ValueError,
+            "speed must be a finite number from 0 to 90, got 1000; ",
+        ),
+        ("rope.rope_clock", {"speed": 33}, ValueError, "speed must be a multiple of 5"),
+        ("absolute.seat_dials", {"d_model": 5}, ValueError, "d_model must be even and at least 2, got 5; "),
+        ("absolute.seat_dials", {"bits": 2.5}, TypeError, "bits must be an integer, got 2.5; "),
+        ("absolute.seat_dials", {"position": 1.5}, TypeError, "position must be an integer, got 1.5; "),
+        ("absolute.seat_dials", {"position": 256}, ValueError, "position must lie in 0 … 255"),
+    ],
+)
+def test_a_figure_names_the_option_that_it_refuses(figure, options, error, says):
+    with pytest.raises(error, match=re.escape(says)):
+        FIGURES[figure]("en", **options)
+
+
+@pytest.mark.parametrize(
+    ("figure", "options"),
+    [
+        ("rope.rope_clock", {"query_angle": np.float32(100), "speed": np.int64(30), "steps": np.int32(24)}),
+        ("absolute.seat_dials", {"bits": np.int64(8), "position": np.int64(7), "d_model": np.int64(12)}),
+        ("alibi.alibi_horizons", {"head": np.int64(4), "patience": np.float32(10)}),
+        ("relative.bucket_staircase", {"query": np.int64(60), "num_buckets": np.int64(32)}),
+    ],
+)
+def test_numbers_of_numpy_draw_the_same_figure(figure, options):
+    name = figure.partition(".")[2]
+    given, usual = (data_of(FIGURES[figure]("en", **more).data, name) for more in (options, {}))
+    assert given == usual
+
+
+@pytest.mark.parametrize(
+    ("tokens", "scores", "values", "error", "says"),
+    [
+        (["a", "b"], [[0, np.nan], [0, 0]], np.ones((2, 1)), ValueError, "scores must be finite, got nan; "),
+        (["a", "b"], np.eye(2), [[np.inf], [0]], ValueError, "values must be finite, got inf; "),
+        (
+            ["a", "b"],
+            np.eye(2) > 0,
+            np.ones((2, 1)),
+            TypeError,
+            "scores must be an array of real numbers, got dtype",
+        ),
+        (
+            ["a", "b"],
+            np.eye(2),
+            [["x"], ["y"]],
+            TypeError,
+            "values must be an array of real numbers, got dtype",
+        ),
+        (["a", "b"], np.eye(2), [[1], [1, 2]], TypeError, "values must be an array of real numbers, got "),
+        (["a", "b"], np.eye(2), np.ones((2, 0)), ValueError, "value_dim ≥ 1"),
+        (
+            [],
+            np.empty((0, 0)),
+            np.empty((0, 1)),
+            TypeError,
+            "tokens must be a list of at least one string, got []; ",
+        ),
+        (
+            "ab",
+            np.eye(2),
+            np.ones((2, 1)),
+            TypeError,
+            "tokens must be a list of at least one string, got 'ab'; ",
+        ),
+        (
+            [1, 2],
+            np.eye(2),
+            np.ones((2, 1)),
+            TypeError,
+            "tokens must be a list of at least one string, got [1, 2]; ",
+        ),
+    ],
+)
+def test_the_shuffle_refuses_what_it_cannot_show(tokens, scores, values, error, says):
+    with pytest.raises(error, match=re.escape(says)):
+        FIGURES["order.attention_shuffle"]("en", tokens, scores, values)
+
+
+MANY = {f"${i}$": SIX for i in range(6)}
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda ax: absolute.plot_products(SIX, MANY, ax),
+        lambda ax: absolute.plot_perplexity(SIX, MANY, ax, 512),
+        lambda ax: alibi.plot_slopes(MANY, ax),
+        lambda ax: alibi.plot_staircase(SIX, MANY, ax),
+        lambda ax: relative.plot_scores_along_text(SIX, MANY, ax),
+        lambda ax: relative.plot_reach({label: (SIX, SIX) for label in MANY}, ax, 512),
+        lambda ax: rope.plot_wavelengths(MANY, ax, 4),
+        lambda ax: rope.plot_by_distance(SIX, MANY, ax, ylabel="$s$"),
+        lambda ax: scaling.plot_profiles(SIX, MANY, ax, 3),
+        lambda ax: scaling.plot_slowdowns(MANY, ax, 8),
+        lambda ax: scaling.plot_entropies(SIX, MANY, ax, 3),
+        lambda ax: order.plot_changes(np.ones((4, 3)), ax, list("abcd")),
+        lambda ax: order.plot_changes([], ax, []),
+        lambda ax: order.plot_changes([[1, 2], [1]], ax, ["a", "b"]),
+        lambda ax: order.plot_weights(SQUARE, ax, list("abc")),
+        lambda ax: rope.plot_pairings([0, 1, 2], ax),
+        lambda ax: rope.plot_pairings([0, 0, 1, 2], ax),
+        lambda ax: rope.plot_pairings([], ax),
+    ],
+)
+def test_a_plot_leaves_nothing_out_without_a_word(draw):
+    with pytest.raises(ValueError, match=r"must (be|hold) .*, got .*; "):
+        draw(Figure().subplots())
+
+
+def test_curves_without_labels_are_refused():
+    with pytest.raises(TypeError, match="tables must be a dict from label to values, got list; "):
+        rope.plot_wavelengths([SIX], Figure().subplots(), 4)
+
+
 def blanks(words):
     """The {names} that the script fills in, and for a list of words their number too."""
     return set(re.findall(r"\{\w+\}", str(words))) | ({str(len(words))} if isinstance(words, list) else set())

@@ -1,5 +1,6 @@
 """The house itself: the tree in the README, its commands, the one list of dependencies."""
 
+import importlib.metadata
 import re
 import subprocess
 import tomllib
@@ -7,8 +8,10 @@ import tomllib
 import pytest
 import yaml
 from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 
-from book import ROOT
+from book import LANGS, ROOT
+from book.lesson import lesson_paths
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf8"))["project"]
 READMES = ["README.md", "README.zh.md"]
@@ -73,6 +76,22 @@ def test_every_dependency_has_one_pinned_version_that_satisfies_it():
     for requirement in map(Requirement, (line for group in groups for line in group)):
         if requirement.name != PROJECT["name"]:
             assert requirement.specifier.contains(pins[requirement.name]), requirement
+
+
+def test_the_pinned_versions_accept_the_first_release_of_every_python():
+    refusing = []
+    for distribution in importlib.metadata.distributions():
+        wanted = SpecifierSet(distribution.metadata.get("Requires-Python") or "")
+        refusing += [(distribution.name, v) for v in ("3.11.0", "3.12.0", "3.13.0") if not wanted.contains(v)]
+    assert refusing == []
+
+
+@pytest.mark.parametrize("lang", LANGS)
+def test_the_table_of_contents_lists_every_lesson(lang):
+    parts = yaml.safe_load((ROOT / "_toc.yml").read_text("utf8"))
+    files = [parts["root"], *(chapter["file"] for part in parts["parts"] for chapter in part["chapters"])]
+    listed = {file.split("/")[-1] for file in files if file.startswith(f"chapters/{lang}/")}
+    assert listed == {path.stem for path in lesson_paths()}, "_toc.yml does not list the lessons of chapters/"
 
 
 def test_the_environment_file_has_no_list_of_its_own():

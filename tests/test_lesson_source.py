@@ -219,6 +219,29 @@ LINTED = [
     (("print(answer)", "x = " + "1 + " * 20 + "1"), "at most 72 fit a phone"),
     (("print(answer)", 'check("4.2", answer)'), "has no question **练习 4.2**"),
     (("{{solution}}", ""), "has no folded answer"),
+    (("转多少？", "转多少？\n\n再转一次。"), "a paragraph is missing, or two are one"),
+    (("转多少？", "转 1.5 圈？"), "these numbers stand in one language only: 1.5"),
+    (("转多少？", "转多少 you would think that this is a sentence in english？"), "an English sentence"),
+    (("How far?", "转了多少圈呢?"), "Chinese text in the English cell"),
+    (("转多少？", "[转][ref]？"), "is printed as it stands"),
+    (("<details><summary>答案</summary>", "<details>"), "needs one <summary>"),
+    (("**练习 4.1**", "**练习 4.2**"), "asked in one language only"),
+    (("print(answer)", "plt.show()"), "this figure needs"),
+    (("print(answer)", "import datetime"), "differ from run to run"),
+    (("print(answer)", "np.random.default_rng()"), "need a seed"),
+    (("print(answer)", "print(answer"), "this code does not parse"),
+    (("print(answer)", "%timeit answer"), "%magic and !commands are not Python"),
+    (("answer = 1 + 1\n", ""), "there is no solution between"),
+    (
+        ("kernelspec: {name: python3", "minutes: abc\nkernelspec: {name: python3"),
+        "minutes must be a whole number",
+    ),
+    (
+        ("kernelspec: {name: python3, display_name: Python 3, language: python}", "kernelspec: {}"),
+        "kernelspec needs a name",
+    ),
+    (("kernelspec: {name", "kernelspec: [name"), "this file cannot be read"),
+    (('+++ {"lang": "en"}\n\n# T', '+++ {"lang": "en"\n\n# T'), "this file cannot be read"),
 ]
 
 

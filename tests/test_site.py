@@ -165,7 +165,12 @@ def test_the_clock_turns_by_keyboard(open_page, served, origin, lang):
 @pytest.mark.parametrize(("lang", "query", "name"), QUERIES)
 def test_a_query_finds_its_page_in_its_language(open_page, served, lang, query, name):
     page = open_page(f"{served}/{lang}/{name}.html")
-    page.keyboard.press("Control+k")
+    dialog = page.locator("#pst-search-dialog")
+    for _ in range(100):  # the theme's script takes its time until it listens
+        page.keyboard.press("Control+k")
+        if dialog.is_visible():
+            break
+        page.wait_for_timeout(50)
     page.keyboard.type(query)
     page.keyboard.press("Enter")
     page.wait_for_selector("#search-results a")

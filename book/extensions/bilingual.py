@@ -1,6 +1,10 @@
 """The two editions as one site: language switch to the same page, hreflang, Pagefind instead of Sphinx's search."""
 
+import re
+
 NAMES = {"zh": ("zh-CN", "中文"), "en": ("en", "English")}
+
+_SECTION = re.compile(r'<section([^>]*) id="([^"]+)"([^>]*)>(\s*)<h([1-4])>')
 
 
 def edition(config):
@@ -22,6 +26,8 @@ def add_context(app, pagename, templatename, context, doctree):
         for code, (tag, _) in NAMES.items()
     ]
     context["metatags"] = context.get("metatags", "") + "\n" + "\n".join(links)
+    # Pagefind links to a section only if its heading carries the anchor.
+    context["body"] = _SECTION.sub(r'<section\1\3>\4<h\5 id="\2">', context["body"])
     # Pagefind indexes only what is marked: not the toolbar, not the side bar.
     context["body"] = f"<div data-pagefind-body>\n{context['body']}\n</div>"
 

@@ -10,7 +10,7 @@ from sphinx.util import logging
 
 logger = logging.getLogger(__name__)
 
-_CLOSING = tuple("，。；：、）！？”")
+_CLOSING = tuple("，。；：、）！？”.,;:!?)")
 _RENDER = """
 var render = (tex, display) => {
   try { return JSON.stringify([katex.renderToString(tex, {displayMode: display, strict: false}), null]); }
@@ -51,10 +51,10 @@ def visit(translator, node, display):
 
 
 def keep_punctuation(app, doctree, docname):
-    """Keep a short formula and the full-width punctuation after it on one line: browsers would break between them."""
+    """Keep a short formula and the punctuation after it on one line: browsers would break between them."""
     for formula in list(doctree.findall(nodes.math)):
         follower = formula.next_node(siblings=True, descend=False)
-        if not isinstance(follower, nodes.Text) or follower[:1] not in _CLOSING or len(formula.astext()) > 25:
+        if not isinstance(follower, nodes.Text) or follower[:1] not in _CLOSING or len(formula.astext()) > 40:
             continue
         parent, place = formula.parent, formula.parent.index(formula)
         together = nodes.inline("", "", formula, nodes.Text(follower[:1]), classes=["keep-together"])

@@ -38,28 +38,26 @@
   }
 
   // Pagefind shortens a word that it does not know until it finds something; such finds only puzzle the reader.
-  function meant(excerpt) {
-    const typed = query.toLowerCase();
-    const words = typed.split(/\s+/);
-    const joined = excerpt.replace(/<\/mark>\u200b?<mark>/g, "");
-    const marks = [...joined.matchAll(/<mark>(.*?)<\/mark>/g)].map((match) => match[1].toLowerCase());
-    return marks.some((mark) =>
-      (mark.length >= Math.min(2, typed.length) && typed.includes(mark)) ||
-      words.some((word) => word.length > 2 && mark.startsWith(word.slice(0, 3))));
+  function meant(content) {
+    const text = content.toLowerCase();
+    const squeezed = (string) => string.replace(/[\s\u200b]+/g, "");
+    const words = query.toLowerCase().split(/\s+/).filter(Boolean);
+    const opening = (word) => word.slice(0, Math.max(2, Math.ceil(word.length * 0.6)));
+    return squeezed(text).includes(squeezed(query.toLowerCase())) || words.every((word) => text.includes(opening(word)));
   }
 
   async function byText() {
     const pagefind = await import(new URL(box.dataset.pagefind, location.href));
     const found = await pagefind.search(query);
     const pages = await Promise.all(found.results.map((result) => result.data()));
-    show(pages.flatMap((page) => {
+    show(pages.filter((page) => meant(page.content)).flatMap((page) => {
       const sections = page.sub_results.length ? page.sub_results : [page];
       return sections.map((section) => ({
         title: section.title && section.title !== page.meta.title ? `${page.meta.title} › ${section.title}` : page.meta.title,
         url: section.url || page.url,
         excerpt: section.excerpt,
       }));
-    }).filter((section) => meant(section.excerpt)));
+    }));
   }
 
   if (!query) return;

@@ -16,6 +16,9 @@ _WORDS = {
         "empty": "还没有作答：把 ... 换成你的答案，再运行这个单元格",
         "nothing": "你的函数返回了 None：是不是忘了 return？",
         "raised": "你的代码抛出了 {error}",
+        "value": "读不懂这个答案：{got} 不是题目要的那种值（{error}）",
+        "no_function": "这里要的是一个函数，得到的却是 {got}",
+        "no_value": "这里要的是一个值，得到的却是函数 {got}：是不是忘了调用它？",
         "kind": "lang 只能是 'zh' 或 'en'，收到的是 {value!r}",
     },
     "en": {
@@ -23,7 +26,10 @@ _WORDS = {
         "empty": "not attempted: replace the ... with your answer and run this cell again",
         "nothing": "your function returned None: is a return missing?",
         "raised": "your code raised {error}",
-        "kind": "lang must be 'zh' or 'en', got {value!r}",
+        "value": "this answer cannot be read: {got} is not the kind of value the exercise asks for ({error})",
+        "no_function": "a function is expected here, got {got}",
+        "no_value": "a value is expected here, got the function {got}: was it never called?",
+        "kind": "lang must be 'zh' or 'en', got {value!r}; write one of the two",
     },
 }
 
@@ -39,7 +45,7 @@ def checker(lang, *, strict=False):
     >>> check("4.1", ...)
     ○ 4.1: not attempted: replace the ... with your answer and run this cell again
     """
-    if lang not in _WORDS:
+    if not isinstance(lang, str) or lang not in _WORDS:
         raise ValueError(_WORDS["en"]["kind"].format(value=lang))
     words = _WORDS[lang]
 
@@ -56,12 +62,12 @@ def checker(lang, *, strict=False):
 def difference(got, want, *, rtol=1e-5, atol=None):
     """Return None if `got` equals `want` (an array or number) up to rounding, else a pair (zh, en) saying where not.
 
-    The tolerances let answers in float32 pass; `atol` is by default 1e-7 of the largest finite number of `want`.
+    A string counts for no number. The tolerances let answers in float32 pass; `atol` is by default 1e-7 of the largest finite number of `want`.
     """
     want = np.asarray(want)
     try:
-        got = np.asarray(got, dtype=np.result_type(want.dtype, np.float64))
-    except (TypeError, ValueError):
+        got = _numbers(got, np.result_type(want.dtype, np.float64))
+    except (TypeError, ValueError, RuntimeError):
         return (
             f"应该得到一个数或数组，得到的却是 {type(got).__name__}",
             f"expected a number or an array, got {type(got).__name__}",
@@ -85,6 +91,16 @@ def difference(got, want, *, rtol=1e-5, atol=None):
     )
 
 
+def _numbers(got, dtype):
+    """The answer as an array: from torch without its gradient, complex if it is, and never read from a string."""
+    if type(got).__module__.partition(".")[0] == "torch" and hasattr(got, "detach"):
+        got = got.detach().cpu()
+    array = np.asarray(got)
+    if array.dtype.kind in "USmM" or (array.dtype == object and any(isinstance(x, str) for x in array.flat)):
+        raise TypeError("a string is no number")
+    return array.astype(np.result_type(dtype, array.dtype) if array.dtype.kind == "c" else dtype)
+
+
 def _told_apart(right, wrong):
     """Print two different numbers with as many digits as show the difference."""
     for digits in (6, 9, 12, 17):
@@ -95,6 +111,10 @@ def _told_apart(right, wrong):
 
 
 def _exercise(name):
+    if not isinstance(name, str):
+        raise ValueError(
+            f'the name of an exercise must be a string such as "4.2", got {name!r}; add the quotes'
+        )
     lesson, _, number = name.partition(".")
     try:
         module = importlib.import_module(f"companion.exercises.lesson_{int(lesson):02d}")
@@ -108,14 +128,26 @@ def _exercise(name):
 def _verdict(exercise, answer, lang):
     if answer is ...:
         return "○", _WORDS[lang]["empty"]
+    words, wants_function = _WORDS[lang], _wants_function(exercise)
+    got = f"{type(answer).__name__} {answer!r:.40}"
+    if wants_function and not callable(answer):
+        return "✗", words["no_function"].format(got=got)
+    if not wants_function and inspect.isroutine(answer):
+        return "✗", words["no_value"].format(got=getattr(answer, "__name__", got))
     try:
         hint = exercise(_attempted(answer) if inspect.isroutine(answer) else answer)
     except NotImplementedError as reason:
         forgotten = reason.args == ("nothing",)
         return ("✗", _WORDS[lang]["nothing"]) if forgotten else ("○", _WORDS[lang]["empty"])
     except Exception as error:
-        return "✗", _WORDS[lang]["raised"].format(error=f"{type(error).__name__}: {error}")
+        said = f"{type(error).__name__}: {error}"
+        return "✗", words["raised" if wants_function else "value"].format(error=said, got=got)
     return ("✓", None) if hint is None else ("✗", hint[lang == "en"])
+
+
+def _wants_function(exercise):
+    """The checks call a value `answer`, and a function by another name."""
+    return "answer" not in inspect.signature(exercise).parameters
 
 
 def _attempted(function):

@@ -3,7 +3,7 @@
 import numpy as np
 import sympy
 
-from companion.exercises import difference
+from companion.exercises import _numbers, difference
 from companion.symbolic import rotation
 
 
@@ -39,7 +39,7 @@ def exercise_2(answer):
         (1 / (want / (2 * np.pi)), "这是转速（弧度每词元），题目问转一圈的词元数", "that is the speed in radians per token; the question asks for tokens per turn"),
         (360 * want / (2 * np.pi), "角频率的单位是弧度，一圈是 2π，不是 360", "speeds are in radians: a turn is 2π, not 360"),
     ]  # fmt: skip
-    return _known_mistake(answer, mistakes) or difference(answer, want, rtol=1e-4)
+    return _known_mistake(answer, mistakes) or _not_yet(answer, want)
 
 
 def exercise_3(answer):
@@ -198,6 +198,34 @@ def _turn(x, positions, inv_freq, *, adjacent=False):
     turned = np.empty_like(x)
     turned[:, first], turned[:, second] = z.real, z.imag
     return turned
+
+
+def _not_yet(got, want):
+    """Say in which way a number is wrong, but not what is right: that would be the answer."""
+    if difference(got, want, rtol=1e-4) is None:
+        return None
+    try:
+        number = np.asarray(_numbers(got, np.float64))
+    except (TypeError, ValueError, RuntimeError):
+        return difference(got, want)
+    if number.shape != ():
+        return difference(got, want)
+    if not np.isfinite(number) or np.iscomplexobj(number) or number <= 0:
+        return "还不对：波长是正数", "not yet: a wavelength is positive"
+    if abs(number / want - 1) < 0.05:
+        return (
+            "还不对，但很接近：先别取整，最后再算出数来",
+            "not yet, but close: round nothing before the end",
+        )
+    if number < want:
+        return (
+            "还不对，太小了：最慢的一对转一圈要的词元数是 2π/θ_i，i 取最大的",
+            "not yet, too small: the slowest pair takes 2π/θ_i tokens for a turn, for the largest i",
+        )
+    return (
+        "还不对，太大了：θ_i = b 的 −2i/d 次方，检查 i 最大是多少",
+        "not yet, too large: θ_i is b to the power −2i/d; check how large i can get",
+    )
 
 
 def _known_mistake(got, mistakes):

@@ -1,7 +1,7 @@
 """The interactive figure of the lesson on absolute positions: a binary counter beside a row of dials."""
 
-from companion.figures import _figure
-from companion.frequencies import inverse_frequencies, wavelengths
+from companion.figures import _figure, _whole
+from companion.frequencies import _even_size, inverse_frequencies, wavelengths
 
 
 def seat_dials(lang, *, d_model=12, base=10000.0, bits=8, position=7):
@@ -39,7 +39,8 @@ def seat_dials(lang, *, d_model=12, base=10000.0, bits=8, position=7):
             "distance {jump};\nsinusoidal code: distance {step}.",
         },
     }
-    speeds = inverse_frequencies(d_model, base)
+    speeds = inverse_frequencies(_even_size("d_model", d_model), base)
+    bits, position = _whole("bits", bits, least=1, most=16), _whole("position", position)
     if not 0 <= position < 2**bits:
         raise ValueError(
             f"position must lie in 0 … {2**bits - 1}, which {bits} bits can count, got {position}; raise bits"

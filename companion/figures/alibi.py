@@ -1,6 +1,6 @@
 """The interactive figure of the lesson on ALiBi: how far each head looks."""
 
-from companion.figures import _figure
+from companion.figures import _figure, _number, _whole
 from companion.relative_bias import alibi_slopes
 
 
@@ -42,10 +42,13 @@ def alibi_horizons(lang, *, head_counts=(6, 8, 12, 16), num_heads=8, head=4, dis
             "Of {count} heads, {seeing} have a horizon that reaches this far.",
         },
     }
+    head_counts = [_whole("each of head_counts", count, least=1) for count in head_counts]
+    num_heads, head = _whole("num_heads", num_heads, least=1), _whole("head", head, least=1)
+    distance, patience = _number("distance", distance, least=1), _number("patience", patience, least=0)
     if num_heads not in head_counts or not 1 <= head <= num_heads:
         raise ValueError(
             f"num_heads must be one of head_counts {tuple(head_counts)} and head lie in 1 … num_heads, "
-            f"got num_heads={num_heads} and head={head}"
+            f"got num_heads={num_heads} and head={head}; add the number to head_counts"
         )
     slopes = {str(count): alibi_slopes(count).tolist() for count in head_counts}
     start = {"count": num_heads, "head": head, "distance": distance}

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from companion.figures import _figure
+from companion.figures import _figure, _finite_array
 
 
 def attention_shuffle(lang, tokens, scores, values):
@@ -46,11 +46,14 @@ def attention_shuffle(lang, tokens, scores, values):
             "the mean of the outputs changed by {drift}.",
         },
     }
+    if isinstance(tokens, str) or not all(isinstance(token, str) for token in tokens) or len(tokens) == 0:
+        raise TypeError(f'tokens must be a list of at least one string, got {tokens!r}; write ["the", "cat"]')
     length = len(tokens)
-    if np.shape(scores) != (length, length) or np.ndim(values) != 2 or len(values) != length:
+    scores, values = _finite_array("scores", scores), _finite_array("values", values)
+    if scores.shape != (length, length) or values.ndim != 2 or len(values) != length or not values.size:
         raise ValueError(
-            f"scores must be ({length}, {length}) and values ({length}, value_dim) for {length} tokens, "
-            f"got {np.shape(scores)} and {np.shape(values)}; take one head of one sentence"
+            f"scores must be ({length}, {length}) and values ({length}, value_dim ≥ 1) for {length} tokens, "
+            f"got {scores.shape} and {values.shape}; take one head of one sentence"
         )
     rounded = {"scores": np.round(scores, 3).tolist(), "values": np.round(values, 3).tolist()}
-    return _figure("attention_shuffle", lang, words, tokens=list(tokens), **rounded)
+    return _figure("attention_shuffle", lang, words, tokens=[str(token) for token in tokens], **rounded)

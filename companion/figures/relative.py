@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from companion.figures import _figure
+from companion.figures import _figure, _whole
 from companion.relative_bias import t5_buckets
 
 
@@ -49,6 +49,8 @@ def bucket_staircase(lang, *, num_buckets=32, max_distance=128, reach=140, query
             "missing": "{used} buckets are used by some offset; bucket {missing} is not.",
         },
     }
+    reach, query, key = _whole("reach", reach, least=1), _whole("query", query), _whole("key", key)
+    num_buckets = _whole("num_buckets", num_buckets, least=1)
     if not (0 <= query <= reach and 0 <= key <= reach):
         raise ValueError(f"query and key must lie in 0 … {reach}, got {query} and {key}; raise reach")
     offsets = np.arange(-reach, reach + 1)

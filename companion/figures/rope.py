@@ -1,6 +1,6 @@
 """The interactive figure of the lesson on RoPE: the clock."""
 
-from companion.figures import _figure
+from companion.figures import _figure, _number, _whole
 
 
 def rope_clock(lang, *, query_angle=100, key_angle=40, speed=30, steps=24):
@@ -8,8 +8,12 @@ def rope_clock(lang, *, query_angle=100, key_angle=40, speed=30, steps=24):
 
     All angles are in degrees, counter-clockwise from the right. Three sliders set the position of the query
     (from 6, in `steps` steps), how many tokens before it the key stands (−6 … 6), and the speed in degrees per
-    token. Moving the first turns both hands, and the angle between them stands still.
+    token (0 … 90, by 5). Moving the first turns both hands, and the angle between them stands still.
     """
+    own = {"q": _number("query_angle", query_angle), "k": _number("key_angle", key_angle)}
+    speed, steps = _number("speed", speed, least=0, most=90), _whole("steps", steps, least=1)
+    if speed % 5:
+        raise ValueError(f"speed must be a multiple of 5, the steps of its slider, got {speed}; round it")
     words = {
         "zh": {
             "picture": "钟面上的两根指针：查询 q 与键 k。虚线是转动之前的方向，扇形是两根指针的夹角",
@@ -29,5 +33,4 @@ def rope_clock(lang, *, query_angle=100, key_angle=40, speed=30, steps=24):
             "Angle between them = their own {own} + {d} × {t} = {between}\nScore = cos {between} = {score}.",
         },
     }
-    own = {"q": query_angle, "k": key_angle}
     return _figure("rope_clock", lang, words, own=own, speed=speed, steps=steps)

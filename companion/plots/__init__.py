@@ -12,3 +12,17 @@ def clean(ax):
     ax.spines[["top", "right"]].set_visible(False)
     ax.figure.set_facecolor("white")
     return ax
+
+
+def styled(name, curves, styles):
+    """Pair every label and its values with a style; a curve too many is refused, never left out."""
+    if not isinstance(curves, dict):
+        raise TypeError(
+            f"{name} must be a dict from label to values, got {type(curves).__name__}; use {{label: values}}"
+        )
+    if not 1 <= len(curves) <= len(styles):
+        raise ValueError(
+            f"{name} must hold 1 to {len(styles)} labels, for there are so many colours here, got {len(curves)}; "
+            "draw the others on another axis"
+        )
+    return zip(curves.items(), styles, strict=False)

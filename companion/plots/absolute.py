@@ -2,7 +2,7 @@
 
 from matplotlib.colors import LinearSegmentedColormap
 
-from companion.plots import BLUE, ORANGE, clean
+from companion.plots import BLUE, GREEN, ORANGE, clean, styled
 
 
 def plot_codes(codes, ax, *, xlabel):
@@ -17,7 +17,7 @@ def plot_codes(codes, ax, *, xlabel):
 
 def plot_products(offsets, curves, ax):
     """Draw one curve over the offset m − n for each label of `curves`."""
-    for (label, values), (color, style) in zip(curves.items(), _LINES, strict=False):
+    for (label, values), (color, style) in styled("curves", curves, _LINES):
         ax.plot(offsets, values, style, color=color, label=label, lw=1.8)
     ax.axvline(0, color="#444444", lw=0.8)
     ax.set_xlabel("$m - n$", fontsize=13)
@@ -39,7 +39,7 @@ def plot_readings(readings, ax, trained):
 
 def plot_perplexity(lengths, rows, ax, trained):
     """Draw perplexity over the length of the text, both logarithmic, one curve for each label of `rows`."""
-    for (label, values), (color, style) in zip(rows.items(), _LINES, strict=False):
+    for (label, values), (color, style) in styled("rows", rows, _LINES):
         ax.loglog(lengths, values, style, color=color, label=label, marker="o", markersize=4, lw=1.5)
     ax.axvline(trained, color="#444444", lw=1, ls=":")
     ax.text(trained * 1.03, max(max(values) for values in rows.values()), f"$L = {trained}$", fontsize=12)
@@ -52,4 +52,4 @@ def plot_perplexity(lengths, rows, ax, trained):
     return clean(ax)
 
 
-_LINES = ((BLUE, "-"), (ORANGE, "--"))
+_LINES = ((BLUE, "-"), (ORANGE, "--"), (GREEN, "-."), ("#cc79a7", ":"))

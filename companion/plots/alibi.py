@@ -4,7 +4,7 @@ import numpy as np
 from matplotlib.colors import to_rgb
 from matplotlib.patches import Rectangle
 
-from companion.plots import BLUE, ORANGE, clean
+from companion.plots import BLUE, ORANGE, clean, styled
 
 
 def plot_entries(entries, ax, *, shades=None, marked=None):
@@ -38,7 +38,7 @@ def plot_entries(entries, ax, *, shades=None, marked=None):
 
 def plot_slopes(tables, ax):
     """Draw the slope of every head on a logarithmic axis, one set of marks for each label of `tables`."""
-    for (label, slopes), (color, marker) in zip(tables.items(), ((BLUE, "o"), (ORANGE, "x")), strict=False):
+    for (label, slopes), (color, marker) in styled("tables", tables, ((BLUE, "o"), (ORANGE, "x"))):
         heads = np.arange(1, len(slopes) + 1)
         ax.semilogy(heads, slopes, marker, color=color, label=label, markersize=8, mew=2, base=2)
     ax.set_xticks(heads)
@@ -55,6 +55,10 @@ def plot_slopes(tables, ax):
 
 def plot_staircase(distances, curves, ax):
     """Draw biases over the distance from the query, a line for the first label of `curves`, steps for the second."""
+    if len(curves) != 2:
+        raise ValueError(
+            f"curves must hold 2 labels, a line and steps, got {len(curves)}; give the exact one first"
+        )
     (exact, line), (rounded, steps) = curves.items()
     ax.plot(distances, line, color=BLUE, lw=2, label=exact)
     ax.step(distances, steps, where="mid", color=ORANGE, lw=2, label=rounded)

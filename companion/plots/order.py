@@ -7,6 +7,11 @@ from companion.plots import BLUE, GREEN, ORANGE, clean
 
 def plot_weights(weights, ax, labels):
     """Draw a matrix of attention weights with its numbers; rows are queries i, columns are keys j."""
+    if np.shape(weights) != (len(labels), len(labels)):
+        raise ValueError(
+            f"labels must be one for each row and column of weights {np.shape(weights)}, got {len(labels)}; "
+            "take one head, and one label a token"
+        )
     ax.imshow(weights, cmap="Blues", vmin=0, vmax=1.6)
     for (i, j), weight in np.ndenumerate(weights):
         ax.text(j, i, f"{weight:.2f}", ha="center", va="center", fontsize=13)
@@ -19,6 +24,11 @@ def plot_weights(weights, ax, labels):
 
 def plot_changes(changes, ax, labels):
     """Draw bars, one group per position i: how far each output row moved, one colour per experiment of `changes`."""
+    if not 1 <= len(changes) <= 3 or len(labels) != len(changes) or len({len(row) for row in changes}) > 1:
+        raise ValueError(
+            "changes must hold 1 to 3 experiments of one length, each with a label, got the lengths "
+            f"{[len(row) for row in changes]} and {len(labels)} labels; draw others on another axis"
+        )
     width = 0.8 / len(changes)
     for k, (row, label) in enumerate(zip(changes, labels, strict=True)):
         at = np.arange(len(row)) + (k - (len(changes) - 1) / 2) * width

@@ -3,12 +3,12 @@
 import numpy as np
 from matplotlib.colors import LinearSegmentedColormap
 
-from companion.plots import BLUE, GREEN, ORANGE, clean
+from companion.plots import BLUE, GREEN, ORANGE, clean, styled
 
 
 def plot_scores_along_text(positions, curves, ax):
     """Draw the score of one pair of tokens over the position where the pair stands, one curve for each label."""
-    for (label, values), (color, style) in zip(curves.items(), _LINES, strict=False):
+    for (label, values), (color, style) in styled("curves", curves, _LINES):
         ax.plot(positions, values, style, color=color, label=label, lw=1.5)
     ax.set_xlabel("$n$", fontsize=13)
     ax.set_ylabel("$s_{n+3,\\,n}$", fontsize=13)
@@ -42,7 +42,7 @@ def plot_reach(curves, ax, trained):
 
     Both axes are logarithmic; the dotted line marks the trained length, a ring the best value of each curve.
     """
-    for (label, (lengths, values)), (color, style) in zip(curves.items(), _LINES, strict=False):
+    for (label, (lengths, values)), (color, style) in styled("curves", curves, _LINES):
         ax.loglog(lengths, values, style, color=color, label=label, marker=".", markersize=6, lw=1.5)
         best = int(np.argmin(values))
         ax.plot(lengths[best], values[best], "o", color=color, markersize=11, fillstyle="none")

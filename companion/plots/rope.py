@@ -2,7 +2,7 @@
 
 from matplotlib.patches import Rectangle
 
-from companion.plots import BLUE, GREEN, ORANGE, clean
+from companion.plots import BLUE, GREEN, ORANGE, clean, styled
 
 
 def plot_wavelengths(tables, ax, length):
@@ -10,7 +10,7 @@ def plot_wavelengths(tables, ax, length):
 
     The line at `length` tokens parts the pairs that complete a turn within that length (below) from the others.
     """
-    for (label, table), color in zip(tables.items(), (BLUE, ORANGE, GREEN), strict=False):
+    for (label, table), color in styled("tables", tables, (BLUE, ORANGE, GREEN)):
         ax.semilogy(table, ".", color=color, label=label, markersize=6)
     ax.axhline(length, color="#444444", lw=1, ls="--")
     ax.text(0, length * 1.2, f"$L = {length}$", fontsize=12)
@@ -25,6 +25,11 @@ def plot_pairings(permutation, ax):
 
     One colour per pair; an arc joins the two dimensions that turn together.
     """
+    if len(permutation) % 2 or sorted(permutation) != list(range(len(permutation))) or not len(permutation):
+        raise ValueError(
+            "permutation must be of an even length and hold each dimension 0, 1, 2 … once, "
+            f"got {list(permutation)}; see companion.rope.pairing_permutation(head_dim)"
+        )
     half = len(permutation) // 2
     ends = [(2 * i, 2 * i + 1) for i in range(half)], [(i, i + half) for i in range(half)]
     for row, order, arcs, side in [(2.2, range(2 * half), ends[0], 1), (0, permutation, ends[1], -1)]:
@@ -69,7 +74,7 @@ def plot_rotation_pattern(pairs, ax):
 
 def plot_by_distance(distances, curves, ax, *, ylabel):
     """Draw one curve over the distance m − n for each label of `curves`."""
-    for (label, values), color in zip(curves.items(), (BLUE, ORANGE, GREEN), strict=False):
+    for (label, values), color in styled("curves", curves, (BLUE, ORANGE, GREEN)):
         ax.plot(distances, values, color=color, label=label, lw=1.5)
     ax.axhline(0, color="#444444", lw=0.8)
     ax.set_xlabel("$m - n$", fontsize=13)

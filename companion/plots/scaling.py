@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.patches import Circle, Wedge
 
-from companion.plots import BLUE, GREEN, ORANGE, clean
+from companion.plots import BLUE, GREEN, ORANGE, clean, styled
 
 GREY, PURPLE = "#999999", "#cc79a7"
 
@@ -36,7 +36,7 @@ def plot_profiles(distances, curves, ax, trained):
 
     The shaded part up to `trained` tokens is what training has seen.
     """
-    for (label, values), (color, style) in zip(curves.items(), _STYLES, strict=False):
+    for (label, values), (color, style) in styled("curves", curves, _STYLES):
         ax.plot(distances, values, style, color=color, label=label, lw=1.6)
     ax.axvspan(distances[0], trained, color="#eeeeee", zorder=0)
     ax.axhline(0, color="#444444", lw=0.8)
@@ -53,7 +53,7 @@ def plot_slowdowns(curves, ax, factor, *, turns=None):
 
     With `turns` (within the trained length), lines mark where a pair makes 32 turns and where it makes 1.
     """
-    for (label, values), (color, style) in zip(curves.items(), _STYLES, strict=False):
+    for (label, values), (color, style) in styled("curves", curves, _STYLES):
         ax.semilogy(values, style, color=color, label=label, lw=1.8, base=2)
     ax.axhline(factor, color="#444444", lw=0.8, ls=":")
     ax.text(0, factor, f"$s = {factor:g}$", fontsize=11, va="bottom")
@@ -70,7 +70,7 @@ def plot_slowdowns(curves, ax, factor, *, turns=None):
 
 def plot_entropies(lengths, curves, ax, trained):
     """Draw the entropy of attention rows over the number of keys n (logarithmic), one curve per label."""
-    for (label, values), (color, style) in zip(curves.items(), _STYLES, strict=False):
+    for (label, values), (color, style) in styled("curves", curves, _STYLES):
         ax.plot(lengths, values, style, color=color, label=label, lw=1.6, marker="o", markersize=4)
     ax.axvline(trained, color="#444444", lw=0.8, ls="--")
     ax.set_xscale("log", base=2)
