@@ -46,18 +46,23 @@
     return squeezed(text).includes(squeezed(query.toLowerCase())) || words.every((word) => text.includes(opening(word)));
   }
 
+  // Of a page, the sections in which more than a single character was found; the page itself if there is none.
+  function telling(page) {
+    const long = ({ excerpt }) => /<mark>[^<]{2,}<\/mark>/.test(excerpt.replace(/<\/mark>\u200b?<mark>/g, ""));
+    const sections = query.length > 1 ? page.sub_results.filter(long) : page.sub_results;
+    return sections.length ? sections : [page];
+  }
+
   async function byText() {
     const pagefind = await import(new URL(box.dataset.pagefind, location.href));
     const found = await pagefind.search(query);
     const pages = await Promise.all(found.results.map((result) => result.data()));
-    show(pages.filter((page) => meant(page.content)).flatMap((page) => {
-      const sections = page.sub_results.length ? page.sub_results : [page];
-      return sections.map((section) => ({
+    show(pages.filter((page) => meant(page.content)).flatMap((page) =>
+      telling(page).map((section) => ({
         title: section.title && section.title !== page.meta.title ? `${page.meta.title} › ${section.title}` : page.meta.title,
-        url: section.url || page.url,
+        url: section.url,
         excerpt: section.excerpt,
-      }));
-    }));
+      }))));
   }
 
   if (!query) return;
