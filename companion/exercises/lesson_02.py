@@ -3,7 +3,7 @@
 import numpy as np
 import sympy
 
-from companion.exercises import difference
+from companion.exercises import difference, not_yet
 
 
 def exercise_1(answer):
@@ -17,7 +17,7 @@ def exercise_1(answer):
         (1, "最高位变成 1，低九位也全变了", "the top bit becomes 1, and the nine below it change as well"),
         (512, "问的是翻了几位，不是座位号", "the question asks for the number of bits, not for the seat"),
     ]
-    return _known_mistake(answer, mistakes) or _not_yet(answer, 10)
+    return _known_mistake(answer, mistakes) or not_yet(answer, 10)
 
 
 def exercise_2(answer):
@@ -29,7 +29,7 @@ def exercise_2(answer):
         (64, "指数是 2i/d，不是 i/64：解 10000^(2i/512) = 100", "the exponent is 2i/d: solve 10000^(2i/512) = 100"),
         (512 * np.log(200 * np.pi) / (2 * np.log(10000)), "波长是 2π 除以转速，先约去 2π", "a wavelength is 2π divided by the speed; cancel the 2π first"),
     ]  # fmt: skip
-    return _known_mistake(answer, mistakes) or _not_yet(answer, 128)
+    return _known_mistake(answer, mistakes) or not_yet(answer, 128)
 
 
 def exercise_3(answer):
@@ -253,16 +253,6 @@ def exercise_8(function):
             )
         return f"座位 {seat} 读成了 {float(got):.4g}", f"seat {seat} was read as {float(got):.4g}"
     return None
-
-
-def _not_yet(got, want):
-    """Say what is wrong with a value, but not what is right: a number in the message would be the answer."""
-    problem = difference(got, want)
-    try:
-        comparable = np.asarray(got, dtype=np.float64).shape == np.shape(want)
-    except (TypeError, ValueError):
-        comparable = False
-    return problem and (("还不对，再看看提示", "not yet; have a look at the hint") if comparable else problem)
 
 
 def _first_repeat(codes):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from companion.exercises import difference
+from companion.exercises import difference, not_yet
 from companion.relative_bias import t5_buckets
 
 
@@ -49,7 +49,7 @@ def exercise_2(answer):
         (2 * 17 * 6, "每一行是一个 64 维的向量，不是一个数", "each row is a vector of 64 numbers, not one number"),
         (2 * 17 * 64 * 6 * 16, "这个模型的各头共用一张表，不要乘以头数", "the heads share a table in this model; do not multiply by them"),
     ]  # fmt: skip
-    return _known_mistake(answer, mistakes) or _not_yet(answer, 2 * 17 * 64 * 6)
+    return _known_mistake(answer, mistakes) or not_yet(answer, 2 * 17 * 64 * 6)
 
 
 def exercise_3(answer):
@@ -64,7 +64,7 @@ def exercise_3(answer):
         ([5, 21, 14, 24], "−100 已经在最后一级：最后一级从 91 开始，不是 128", "−100 is on the last step already: that step begins at 91, not at 128"),
         ([5, 20, 15, 23], "距离 0 占着 0 号桶，右边第一个用到的是 17 号", "offset 0 has bucket 0, and the first bucket used on the right is 17"),
     ]  # fmt: skip
-    return _known_mistake(answer, mistakes) or _not_yet(answer, t5_buckets(offsets))
+    return _known_mistake(answer, mistakes) or not_yet(answer, t5_buckets(offsets))
 
 
 def exercise_4(answer):
@@ -197,16 +197,6 @@ def exercise_8(function):
         if difference(got, want) is not None:
             return _known_mistake(got, mistakes) or difference(got, want)
     return None
-
-
-def _not_yet(got, want):
-    """Say what is wrong with a value, but not what is right: a number in the message would be the answer."""
-    problem = difference(got, want)
-    try:
-        comparable = np.asarray(got, dtype=np.float64).shape == np.shape(want)
-    except (TypeError, ValueError):
-        comparable = False
-    return problem and (("还不对，再看看提示", "not yet; have a look at the hint") if comparable else problem)
 
 
 def _decoder_bias(table, query_positions, key_positions):
