@@ -87,17 +87,18 @@ def execute(notebook, lines, path):
 def produce(path, variant="reader"):
     """Compose and execute both editions of a lesson, then write them; nothing is written if one of them fails."""
 
-    def one(lang):
+    def one(lang, notebook, lines):
         start = time.monotonic()
-        notebook, lines = compose(path, lang, variant)
         if not any(cell.cell_type == "code" for cell in notebook.cells):
             return "\n\n".join(cell.source for cell in notebook.cells) + "\n", ".md"
         execute(notebook, lines, path)
         print(f"  {path.stem} {lang}: {len(lines)} cells in {time.monotonic() - start:.0f} s", flush=True)
         return nbformat.writes(notebook, indent=1) + "\n", ".ipynb"
 
+    # Composed before the threads start: in CPython 3.11 two threads that parse code at once can break each other.
+    composed = [compose(path, lang, variant) for lang in LANGS]
     with ThreadPoolExecutor(len(LANGS)) as pool:
-        editions = list(pool.map(one, LANGS))
+        editions = list(pool.map(one, LANGS, *zip(*composed, strict=True)))
     for lang, (text, suffix) in zip(LANGS, editions, strict=True):
         target = edition_path(path, lang, variant, suffix=suffix)
         target.parent.mkdir(parents=True, exist_ok=True)
