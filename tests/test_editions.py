@@ -17,9 +17,7 @@ WITH_CODE = [path for path in LESSONS if "```{code-cell}" in path.read_text("utf
 def extras_of(path):
     """Which of torch and triton a lesson needs; on some versions of Python they are not installed."""
     text = path.read_text("utf8")
-    return {
-        name for name in ("torch", "triton") if re.search(rf"(import|from) (\w+\.)*(\w+_)?{name}\b", text)
-    }
+    return {name for name in ("torch", "triton") if re.search(rf"^(import|from) .*{name}\b", text, re.M)}
 
 
 RUNS_HERE = [path for path in WITH_CODE if all(map(find_spec, extras_of(path)))]
