@@ -9,11 +9,12 @@ from importlib.resources import files
 from numbers import Integral, Real
 
 import numpy as np
-from IPython.display import HTML
 
 
 def _figure(name, lang, words, **data):
     """Fill the template `name`.html with the words of one language and the data of the figure."""
+    from IPython.display import HTML  # late: a page that runs its own cells has no IPython, and can import this
+
     if not isinstance(lang, str) or lang not in words:
         raise ValueError(f"lang must be one of {sorted(words)}, got {lang!r}; write one of them")
     text = json.dumps({"words": words[lang], **data}, ensure_ascii=False, allow_nan=False)
