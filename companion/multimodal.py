@@ -37,7 +37,7 @@ def mrope_axes(half_dim, sections, *, layout):
         )
     if layout == "contiguous":
         return np.repeat(np.arange(3), sections)
-    axes = np.zeros(half_dim, dtype=np.int64)
+    axes = np.zeros(half_dim, dtype=np.intp)
     for axis in (1, 2):
         axes[axis : 3 * sections[axis] : 3] = axis
     if (np.bincount(axes, minlength=3) != sections).any():

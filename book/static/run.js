@@ -1,0 +1,237 @@
+// Run and edit the cells of a page in the reader's own browser. Nothing is loaded before the first click on Run.
+(() => {
+  const base = new URL(document.currentScript.dataset.python, document.baseURI);
+  if (!/^https?:$/.test(location.protocol) || !window.Worker || !window.DecompressionStream) return;
+  const { cells: known, sizes } = JSON.parse(document.getElementById("run-in-page").textContent);
+  const zh = document.documentElement.lang.startsWith("zh");
+  const words = zh ? {
+    run: "运行", stop: "停止", reset: "还原", result: "运行结果",
+    code: (n) => `可编辑的 Python 代码，第 ${n} 格`,
+    hint: (mb) => `第一次运行要下载约 ${mb} MB，以后从缓存读取。按 Ctrl+Enter 也可运行。`,
+    loading: (got, mb) => `正在载入 Python：${got} / ${mb} MB`,
+    running: "正在运行…", done: (s) => `完成，用时 ${s} 秒`, error: "出错了", above: "上面的单元格出错了，先改好它。",
+    stopped: "已停止。变量都清空了，下次运行从头开始。",
+    failed: "载入失败。请检查网络，再点一次“运行”。",
+  } : {
+    run: "Run", stop: "Stop", reset: "Reset", result: "Result",
+    code: (n) => `Editable Python code, cell ${n}`,
+    hint: (mb) => `The first run downloads about ${mb} MB, later ones read the cache. Ctrl+Enter runs too.`,
+    loading: (got, mb) => `Loading Python: ${got} of ${mb} MB`,
+    running: "Running…", done: (s) => `Done in ${s} s`, error: "Error", above: "A cell above failed; mend it first.",
+    stopped: "Stopped. The variables are gone; the next run starts afresh.",
+    failed: "Loading failed. Check the network and click Run again.",
+  };
+
+  const element = (tag, properties, ...children) => {
+    const made = Object.assign(document.createElement(tag), properties);
+    made.append(...children);
+    return made;
+  };
+  const say = (cell, text) => { if (cell.status.textContent !== text) cell.status.textContent = text; };
+  const megabytes = (bytes) => (bytes / 1e6).toFixed(1);
+
+  // --- Colours while typing, with the class names of the page's own style sheet.
+  const TOKEN = new RegExp([
+    /(#.*)/,
+    /([rbfuRBFU]{0,2}(?:"""[^]*?(?:"""|$)|'''[^]*?(?:'''|$)|"(?:\\.|[^"\\\n])*"?|'(?:\\.|[^'\\\n])*'?))/,
+    /\b(\d[\d_.]*(?:e[+-]?\d+)?j?)\b/,
+    /\b(import|from)\b/,
+    /\b(and|as|assert|async|await|break|class|continue|def|del|elif|else|except|finally|for|global|if|in|is|lambda|nonlocal|not|or|pass|raise|return|try|while|with|yield)\b/,
+    /\b(True|False|None)\b/,
+    /([-+*/%=<>!&|^~@]+)/,
+  ].map((part) => part.source).join("|"), "g");
+  const CLASSES = [, "c1", "s2", "mi", "kn", "k", "kc", "o"];
+  const paint = (pre, text) => {
+    pre.textContent = "";
+    let from = 0;
+    for (const match of text.matchAll(TOKEN)) {
+      const kind = CLASSES[match.findIndex((group, i) => i && group !== undefined)];
+      pre.append(text.slice(from, match.index), element("span", { className: kind }, match[0]));
+      from = match.index + match[0].length;
+    }
+    pre.append(text.slice(from) + "\n");
+  };
+
+  // --- What a cell stands on: the names in it, but not those in comments, strings and after a dot.
+  const identifiers = (source) => {
+    const bare = source.replace(TOKEN, (text, comment, string) =>
+      comment ? "" : string ? (/^[^"']*f/i.test(string) ? ` ${string} ` : " ") : text);
+    return new Set(bare.match(/(?<![\w.])[A-Za-z_]\w*/g) || []);
+  };
+  const importsAbove = (cell) => {
+    const found = new Map();
+    for (const other of known.slice(0, cell.index + 1))
+      for (const [name, entry] of Object.entries(other.imports)) found.set(name, entry);
+    return [...identifiers(cell.area.value)].filter((name) => found.has(name)).map((name) => found.get(name));
+  };
+  // The cells above that gave a name, from the last one that bound it anew to those that changed it since.
+  const providers = (cell) => {
+    const found = new Set();
+    for (const name of identifiers(cell.area.value))
+      for (const other of cells) if (other.index < cell.index && known[other.index].gives.includes(name)) found.add(other);
+    return [...found];
+  };
+  const plan = (cell) => {
+    const needed = new Set([cell]), todo = [cell];
+    while (todo.length) for (const other of providers(todo.pop()))
+      if (!needed.has(other)) { needed.add(other); todo.push(other); }
+    const inOrder = cells.filter((other) => needed.has(other));
+    // Whatever ran before in this order and has not been edited need not run again.
+    let fresh = 0;
+    while (fresh < inOrder.length - 1 && upToDate(inOrder, fresh)) fresh += 1;
+    return inOrder.slice(fresh);
+  };
+  // A cell further down may have bound a name of this one anew when it ran: then this one is not up to date.
+  const upToDate = (inOrder, i) => {
+    const cell = inOrder[i];
+    if (cell.ran !== cell.area.value) return false;
+    return known[cell.index].gives.every((name) => {
+      const last = owners.get(name);
+      return !last || inOrder.slice(i).includes(last);
+    });
+  };
+
+  // --- One Python for the page.
+  let worker, current, busy = false;
+  const cells = [], owners = new Map();
+  const start = () => {
+    worker = new Worker(new URL("worker.js", base), { type: "module" });
+    worker.onmessage = ({ data }) => {
+      if (data.failed) lose(words.failed);
+      else if (!current) return;
+      else if (data.got !== undefined) { if (!current.running) say(current, words.loading(megabytes(data.got), current.size)); }
+      else if (data.running !== undefined) { current.running = true; say(current, words.running); }
+      else if (data.result) show(current, data.result);
+      else current.finish(data.ok);
+    };
+    worker.onerror = (event) => { event.preventDefault(); lose(words.failed); };
+  };
+  const lose = (why) => {
+    worker?.terminate();
+    worker = null;
+    owners.clear();
+    for (const cell of cells) cell.ran = null;
+    if (current) { say(current, why); current.finish(null); }
+  };
+
+  const katex = () => window.katex || new Promise((resolve, reject) => {
+    document.head.append(element("script", { src: new URL("katex.min.js", base), onload: resolve, onerror: reject }));
+  });
+  const show = async (cell, { kind, data }) => {
+    if (kind === "latex") {
+      const box = element("div", { className: "math", tabIndex: 0 });
+      cell.out.append(box);
+      const formula = data.replace(/^\$+(\\displaystyle)?|\$+$/g, "");
+      try {
+        await katex();
+        window.katex.render(formula, box, { displayMode: true, throwOnError: false, trust: false, output: "htmlAndMathml" });
+      } catch { box.textContent = formula; }
+    } else if (kind === "png") {
+      cell.out.append(element("img", { src: "data:image/png;base64," + data, alt: cell.alt || words.result }));
+    } else if (cell.out.lastElementChild?.dataset.kind === kind) {
+      cell.out.lastElementChild.textContent += data;
+    } else {
+      const box = element("pre", { className: `output ${kind}`, textContent: data, tabIndex: 0 });
+      box.dataset.kind = kind;
+      cell.out.append(box);
+    }
+  };
+
+  const runOne = async (cell) => {
+    current = cell;
+    cell.running = false;
+    cell.out.textContent = "";
+    cell.out.hidden = false;
+    if (cell.built) cell.built.hidden = true;
+    say(cell, worker ? words.running : words.loading("0.0", cell.size));
+    if (!worker) start();
+    const began = performance.now(), source = cell.area.value, imports = importsAbove(cell);
+    const wanted = new Set(imports.flatMap(([, names]) => names));
+    if (source !== cell.text && /\bcompanion\b/.test(source)) for (const name of Object.keys(sizes)) if (name) wanted.add(name);
+    const ok = await new Promise((finish) => {
+      cell.finish = finish;
+      worker.postMessage({
+        number: cell.number, source,
+        imports: [...new Set(imports.map(([statement]) => statement))].join("\n"),
+        packages: [...wanted].filter((name) => name in sizes),
+      });
+    });
+    if (ok !== null) {
+      cell.ran = ok ? source : null;
+      for (const name of known[cell.index].gives) owners.set(name, cell);
+      say(cell, ok ? words.done(((performance.now() - began) / 1e3).toFixed(1)) : words.error);
+    }
+    return ok;
+  };
+  const run = async (cell) => {
+    if (busy) return lose(words.stopped);
+    busy = true;
+    for (const other of cells) other.button.textContent = "■ " + words.stop;
+    for (const next of plan(cell)) {
+      if (await runOne(next)) continue;
+      if (next !== cell && worker) say(cell, words.above);
+      break;
+    }
+    busy = false;
+    current = null;
+    for (const other of cells) other.button.textContent = "▶ " + words.run;
+  };
+
+  // --- The controls of one cell.
+  const download = (cell) => {
+    const names = new Set(["", ...importsAbove(cell).flatMap(([, packages]) => packages)]);
+    if (names.has("sympy")) names.add("mpmath");
+    return megabytes([...names].reduce((sum, name) => sum + (sizes[name] || 0), 0));
+  };
+  const dress = (node, index) => {
+    const pre = node.querySelector(".cell_input pre"), painted = pre.innerHTML;
+    const text = pre.textContent.replace(/\n$/, ""), number = index + 1;
+    const area = element("textarea", { value: text, spellcheck: false, autocomplete: "off", wrap: "off" });
+    for (const [name, value] of [["autocapitalize", "off"], ["autocorrect", "off"], ["aria-label", words.code(number)]])
+      area.setAttribute(name, value);
+    const built = node.querySelector(".cell_output");
+    const cell = { node, index, number, text, area, built, alt: built?.querySelector("img")?.alt };
+    pre.setAttribute("aria-hidden", "true");
+    pre.removeAttribute("tabindex");
+    const sheet = element("div");
+    pre.replaceWith(element("div", { className: "run-edit" }, sheet));
+    sheet.append(pre, area);
+    const fit = () => { area.rows = area.value.split("\n").length; };
+    fit();
+    area.oninput = () => { paint(pre, area.value); fit(); };
+    area.onkeydown = (event) => {
+      if (event.isComposing || event.key !== "Enter") return;  // while composing, Enter belongs to the input method
+      event.preventDefault();
+      if (event.ctrlKey || event.metaKey || event.shiftKey) return void run(cell);
+      const line = area.value.slice(0, area.selectionStart).split("\n").pop();
+      const deeper = /:\s*(#.*)?$/.test(line) ? "    " : "";
+      document.execCommand("insertText", false, "\n" + line.match(/^ */)[0] + deeper);  // keeps undo
+    };
+    cell.button = element("button", { type: "button", className: "run-go", textContent: "▶ " + words.run, onclick: () => run(cell) });
+    const reset = element("button", { type: "button", textContent: words.reset, onclick: () => {
+      area.value = text;
+      pre.innerHTML = painted;
+      fit();
+      cell.out.hidden = true;
+      if (built) built.hidden = false;
+      say(cell, "");
+    } });
+    cells.push(cell);
+    cell.size = download(cell);
+    cell.status = element("span", { className: "run-status", textContent: document.querySelector(".run-bar") ? "" : words.hint(cell.size) });
+    cell.status.setAttribute("role", "status");
+    cell.out = element("div", { className: "cell_output run-out", hidden: true });
+    cell.out.setAttribute("role", "region");
+    cell.out.setAttribute("aria-label", words.result);
+    node.querySelector(".cell_input").after(element("div", { className: "run-bar" }, cell.button, reset, cell.status), cell.out);
+  };
+  // A figure whose code is folded away has no controls, but others may need what it gives.
+  const silent = (node, index) => {
+    const text = node.querySelector(".cell_input pre").textContent.replace(/\n$/, "");
+    const [status, out, button] = ["span", "div", "button"].map((tag) => element(tag));
+    cells.push({ index, number: index + 1, text, area: { value: text }, status, out, button });
+  };
+  [...document.querySelectorAll("div.cell")].filter((node) => node.querySelector(".cell_input")).forEach((node, index) => {
+    if (known[index].runs) (node.classList.contains("tag_run-in-page") ? dress : silent)(node, index);
+  });
+})();
