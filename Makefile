@@ -9,7 +9,7 @@ PACKAGE := $(shell find companion -name '*.py' -o -name '*.html')
 PRESS := $(shell find book -type f -not -path '*/__pycache__/*')
 EDITIONS := $(wildcard chapters/zh/* chapters/en/*)
 
-.PHONY: help book serve notebooks test test-slow test-all lint bench clean
+.PHONY: help book serve publish-tree notebooks release grade test test-slow test-all lint bench clean
 .DEFAULT_GOAL := help
 .SECONDEXPANSION:
 .DELETE_ON_ERROR:
@@ -25,8 +25,18 @@ serve: book  ## build the website and serve it on this machine: make serve PORT=
 	@$(PY) -m http.server $(PORT) --bind 127.0.0.1 --directory _build/site \
 	  || { echo "If port $(PORT) is taken, choose another: make serve PORT=8001" >&2; exit 1; }
 
+publish-tree: $(VENV)/site  ## build what is published into _build/publish/: COURSE_REPOSITORY=owner/name COURSE_SITE=https://…
+	@$(PY) -m book.website --publish
+
 notebooks: $(VENV)/dev  ## compose and execute both editions of the lessons that changed
 	@$(MAKE) --silent --no-print-directory --jobs 2 $(EXECUTED)
+
+release: $(VENV)/classroom  ## make the student notebooks and the instructor pack of the assignments in _build/release/
+	@$(PY) -m classroom release
+
+grade: $(VENV)/classroom  ## grade a class: make grade ASSIGNMENT=a1_order INBOX=folder OUT=folder ROSTER=roster.csv
+	@test -n "$(ASSIGNMENT)" -a -n "$(INBOX)" -a -n "$(OUT)" || { echo "make grade ASSIGNMENT=a1_order INBOX=folder OUT=folder [ROSTER=roster.csv]" >&2; exit 1; }
+	@$(PY) -m classroom grade "$(INBOX)" --assignment "$(ASSIGNMENT)" --out "$(OUT)" $(if $(ROSTER),--roster "$(ROSTER)")
 
 test: $(VENV)/dev book  ## run all tests: package, notebooks of both editions, lint, website
 	$(PY) -m pytest
@@ -52,12 +62,12 @@ _build/site/index.html: $(EDITIONS) $(PRESS) _config.yml _toc.yml | $(VENV)/site
 	@echo "Building the website, about a minute:"
 	@$(PY) -m book.website
 
-_build/executed/%: chapters/%.md $$(wildcard chapters/*/$$*.*) $(PACKAGE) book/compose.py book/lesson.py book/references.bib constraints.txt
+_build/executed/%: chapters/%.md $$(wildcard chapters/*/$$*.*) $(PACKAGE) book/compose.py book/lesson.py book/first_cell.py book/references.bib constraints.txt
 	@$(PY) -m book.compose $*
 	@mkdir -p $(@D) && touch $@
 
-$(VENV)/site $(VENV)/dev: $(VENV)/%: pyproject.toml constraints.txt | $(VENV)/bin/python
-	@command -v npm >/dev/null || test -f _build/katex.min.js \
+$(VENV)/site $(VENV)/dev $(VENV)/classroom: $(VENV)/%: pyproject.toml constraints.txt | $(VENV)/bin/python
+	@test $* = classroom || command -v npm >/dev/null || ls -d _build/npm/katex-* >/dev/null 2>&1 \
 	  || { echo "npm is missing (it fetches KaTeX); on Debian or Ubuntu: apt-get install npm" >&2; exit 1; }
 	@echo "Installing what '$*' needs, about a minute:"
 	@$(PY) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[$*]'

@@ -22,7 +22,8 @@ from pybtex.database import parse_file
 from pybtex.exceptions import PybtexError
 
 from book import LANGS, ROOT
-from book.lesson import WORDS, lesson_paths, read_lesson, split_solution
+from book.in_page.names import PACKAGES, runnable
+from book.lesson import WORDS, Cell, lesson_paths, read_lesson, split_solution
 
 VARIANTS = ("reader", "solved")
 _CITE = re.compile(r"\{cite\}`([^`]+)`")
@@ -56,6 +57,13 @@ def compose(path, lang, variant="reader"):
             source, solution = _code(cell, variant)
         composed.append(_notebook_cell(cell, _pick(source, lang), lang, composed))
         lines.append(cell.line)
+    _tag_for_the_page(composed)
+    if any(cell.kind == "code" for cell in cells):
+        # Below the title, where a reader who opens the notebook alone meets it before the first import.
+        source = (ROOT / "book" / "first_cell.py").read_text("utf8").rstrip()
+        first = Cell("code", None, source, 1, {"tags": ["setup", "remove-cell"]})
+        composed.insert(1, _notebook_cell(first, _pick(source, lang), lang, composed))
+        lines.insert(1, first.line)
     metadata = {"kernelspec": front["kernelspec"], "language_info": {"name": "python"}}
     return nbformat.v4.new_notebook(cells=composed, metadata=metadata), lines
 
@@ -178,6 +186,15 @@ def _notebook_cell(cell, source, lang, composed):
         metadata["mystnb"] = {"image": {**metadata["mystnb"]["image"], "alt": _pick(alt, lang)}}
     new_cell = getattr(nbformat.v4, f"new_{cell.kind}_cell")
     return new_cell(source, id=f"{digest}-{lang}" + (f"-{repeats + 1}" if repeats else ""), metadata=metadata)
+
+
+def _tag_for_the_page(cells):
+    """Tag the cells that a page can run if it ships every package; a figure whose code is folded away needs no button."""
+    code = [cell for cell in cells if cell.cell_type == "code"]
+    for cell, fits in zip(code, runnable([cell.source for cell in code], PACKAGES), strict=True):
+        tags = cell.metadata.get("tags", [])
+        if fits and "hide-input" not in tags:
+            cell.metadata["tags"] = [*tags, "run-in-page"]
 
 
 def _is_error(cell):

@@ -501,6 +501,46 @@ if importlib.util.find_spec("torch"):
     ]
 
 
+# The kernels, which need Triton's interpreter or a GPU
+
+if importlib.util.find_spec("torch") and importlib.util.find_spec("triton"):
+    MUTANTS += [
+        Mutant(f"triton: {name}", "rope_triton.py", old, new, ("test_rope_triton.py",))
+        for name, old, new in [
+            ("minus sine in halves", "(a * cos - b * sin).to(", "(a * cos + b * sin).to("),
+            ("minus sine in neighbours", "tl.join(a * cos - b * sin,", "tl.join(a * cos + b * sin,"),
+            ("pairing swapped", 'pairing == "adjacent"', 'pairing == "half"'),
+            (
+                "gradient turned on instead of back",
+                "apply_rope(gradient, cos, -sin,",
+                "apply_rope(gradient, cos, sin,",
+            ),
+            ("a pair too many in halves", "exists &= dim < HALF_DIM", "exists &= dim <= HALF_DIM"),
+            (
+                "a number too many in neighbours",
+                "exists &= dim < 2 * HALF_DIM",
+                "exists &= dim <= 2 * HALF_DIM",
+            ),
+            ("addresses of 32 bits", "program = tl.program_id(0).to(tl.int64)", "program = tl.program_id(0)"),
+            (
+                "last positions without a program",
+                "groups * triton.cdiv(seq_len, positions) * batch",
+                "groups * max(1, seq_len // positions) * batch",
+            ),
+            ("first head of the keys left out", "head -= q_heads", "head -= q_heads - 1"),
+            ("table of the first head for all", "if heads > 1 and any(", "if False and any("),
+            ("sines read in the order of the cosines", "if cos.stride() != sin.stride():", "if False:"),
+            (
+                "table rounded to half precision",
+                "cos = tl.load(cos_ptr + place, mask=exists, other=1.0)",
+                "cos = tl.load(cos_ptr + place, mask=exists, other=1.0).to(tl.float16).to(tl.float32)",
+            ),
+            ("rest of the head left unwritten", "out[..., rotary_dim:] = x[..., rotary_dim:]", "pass"),
+            ("autograd told nothing", "torch.autograd.graph.increment_version(out)", "pass"),
+        ]
+    ]
+
+
 def main(words=()):
     """Try the mutants with one of the words in their name, or all; return the exit code."""
     chosen = [mutant for mutant in MUTANTS if not words or any(word in mutant.name for word in words)]

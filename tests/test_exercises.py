@@ -9,11 +9,24 @@ from book import LANGS, ROOT
 from companion.exercises import checker
 
 FILES = sorted((ROOT / "tests").glob("test_lesson_*_exercises.py"))
-ANSWERS = [importlib.import_module(f"tests.{path.stem}") for path in FILES]
+
+
+def answers(path):
+    """The examples of one lesson; of none, without the libraries that it needs."""
+    try:
+        return [importlib.import_module(f"tests.{path.stem}")]
+    except pytest.skip.Exception:
+        return []
+
+
+ANSWERS = [module for path in FILES for module in answers(path)]
 RIGHT = [example for answers in ANSWERS for example in answers.RIGHT]
 WRONG = [example for answers in ANSWERS for example in answers.WRONG]
 LESSONS = "\n".join(path.read_text("utf8") for path in (ROOT / "chapters").glob("[0-9]*.md"))
-CHECKED = sorted(set(re.findall(r'^check\("([\d.]+)"', LESSONS, re.M)))
+TESTED = {int(module.__name__.split("_")[2]) for module in ANSWERS}
+CHECKED = sorted(
+    number for number in set(re.findall(r'^check\("([\d.]+)"', LESSONS, re.M)) if int(float(number)) in TESTED
+)
 FUNCTIONS = {name for name, answer in RIGHT if callable(answer)}
 
 

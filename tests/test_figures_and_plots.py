@@ -16,7 +16,18 @@ from matplotlib.figure import Figure
 
 import companion.figures
 import companion.plots
-from companion.plots import absolute, alibi, order, relative, rope, scaling
+from companion.plots import (
+    absolute,
+    alibi,
+    extrapolation,
+    kernels,
+    multimodal,
+    order,
+    practice,
+    relative,
+    rope,
+    scaling,
+)
 from companion.plots import inspect as inspection
 from companion.rope import pairing_permutation, rotation_matrix
 from companion.symbolic import block_rotation
@@ -50,10 +61,24 @@ PLOTS = {
     "alibi.plot_flatness": lambda ax: alibi.plot_flatness(
         LENGTHS, 18 + 1 / SIX, LENGTHS, 18 + SIX, ax, trained=512
     ),
+    "extrapolation.plot_by_length": lambda ax: extrapolation.plot_by_length(
+        {"rope": (LENGTHS, SIX)}, ax, ylabel="$p$", trained=512, chance=1 / 8
+    ),
     "inspect.plot_inspection": inspect_example,
+    "kernels.plot_traffic": lambda ax: kernels.plot_traffic({"A": 10.0, "B": 9.0}, ax),
+    "kernels.plot_running_softmax": lambda ax: kernels.plot_running_softmax(SIX, SIX, SIX / 2, ax),
+    "kernels.plot_tiles": lambda ax: kernels.plot_tiles(6, ax),
+    "multimodal.plot_patch_distances": lambda ax: multimodal.plot_patch_distances([[1, 0, 2]], ax, "$r$"),
+    "multimodal.plot_axis_spectra": lambda ax: multimodal.plot_axis_spectra(1 / SIX, [0, 1, 2] * 2, ax, "a"),
+    "multimodal.plot_axis_profiles": lambda ax: multimodal.plot_axis_profiles(SIX, [SIX] * 3, ax, "a"),
     "order.plot_weights": lambda ax: order.plot_weights(SQUARE, ax, list("abcd")),
     "order.plot_changes": lambda ax: order.plot_changes(SQUARE[:2], ax, ["1", "2"]),
     "order.plot_three_places": order.plot_three_places,
+    "practice.plot_stored_positions": lambda ax: practice.plot_stored_positions(SIX, {"a": SIX}, ax),
+    "practice.plot_cast_errors": lambda ax: practice.plot_cast_errors(SIX, TWO, ax),
+    "practice.plot_mask": lambda ax: practice.plot_mask(
+        np.tri(2, 3, dtype=bool), np.arange(3), ax, right=np.tri(2, 3, 1, dtype=bool)
+    ),
     "relative.plot_scores_along_text": lambda ax: relative.plot_scores_along_text(SIX, TWO, ax),
     "relative.plot_distance_grid": lambda ax: relative.plot_distance_grid(
         np.array([[1, 0, -1], [2, 1, np.nan]]), ax, "$s$"
@@ -71,7 +96,11 @@ PLOTS = {
     "scaling.plot_entropies": lambda ax: scaling.plot_entropies(SIX, TWO, ax, 3),
 }
 # What an interactive figure needs besides the language.
-ARGUMENTS = {"attention_shuffle": (["one", "</script>"], np.eye(2), np.ones((2, 3)))}
+ARGUMENTS = {
+    "program_map": ("ragged",),
+    "attention_shuffle": (["one", "</script>"], np.eye(2), np.ones((2, 3))),
+    "fault_fingerprints": ([0, 64], [0, 1, 16], {"A": np.eye(2, 3), "B": np.full((2, 3), 12.34)}),
+}
 
 
 def functions_of(package, wanted):
@@ -141,6 +170,8 @@ NUMBERS = {
     "rope.rope_clock": ["query_angle", "key_angle", "speed", "steps"],
     "absolute.seat_dials": ["bits", "position"],
     "alibi.alibi_horizons": ["num_heads", "head", "distance", "patience"],
+    "extrapolation.needle_dilution": ["edge", "length", "train_len", "num_heads"],
+    "multimodal.position_tracks": ["rows", "columns", "frames", "interval", "text"],
     "relative.bucket_staircase": ["num_buckets", "reach", "query", "key"],
 }
 
@@ -191,6 +222,7 @@ def test_a_figure_names_the_option_that_it_refuses(figure, options, error, says)
         ("rope.rope_clock", {"query_angle": np.float32(100), "speed": np.int64(30), "steps": np.int32(24)}),
         ("absolute.seat_dials", {"bits": np.int64(8), "position": np.int64(7), "d_model": np.int64(12)}),
         ("alibi.alibi_horizons", {"head": np.int64(4), "patience": np.float32(10)}),
+        ("extrapolation.needle_dilution", {"edge": np.float32(8), "length": np.int64(1024)}),
         ("relative.bucket_staircase", {"query": np.int64(60), "num_buckets": np.int64(32)}),
     ],
 )
@@ -249,6 +281,28 @@ def test_the_shuffle_refuses_what_it_cannot_show(tokens, scores, values, error, 
         FIGURES["order.attention_shuffle"]("en", tokens, scores, values)
 
 
+@pytest.mark.parametrize(
+    ("errors", "error", "says"),
+    [
+        ({}, TypeError, "errors must be a dict from name to table, got dict; "),
+        ([np.eye(2, 3)], TypeError, "errors must be a dict from name to table, got list; "),
+        ({"A": np.eye(3, 2)}, ValueError, "a row for each of 2 places and a column for each of 3 distances"),
+        ({"A": -np.ones((2, 3))}, ValueError, "errors['A'] must be percentages ≥ 0, got -1.0; "),
+        ({"A": np.full((2, 3), np.nan)}, ValueError, "errors['A'] must be finite, got nan; "),
+    ],
+)
+def test_the_fingerprints_refuse_what_they_cannot_show(errors, error, says):
+    with pytest.raises(error, match=re.escape(says)):
+        FIGURES["practice.fault_fingerprints"]("en", [0, 64], [0, 1, 16], errors)
+
+
+@pytest.mark.parametrize("example", ["flash", "", None, ["copy"]])
+def test_the_map_of_programs_names_the_examples_there_are(example):
+    got = re.escape(repr(example))
+    with pytest.raises(ValueError, match=rf"example must be one of copy, .*, got {got}; "):
+        FIGURES["kernels.program_map"]("en", example)
+
+
 MANY = {f"${i}$": SIX for i in range(6)}
 
 
@@ -259,16 +313,22 @@ MANY = {f"${i}$": SIX for i in range(6)}
         lambda ax: absolute.plot_perplexity(SIX, MANY, ax, 512),
         lambda ax: alibi.plot_slopes(MANY, ax),
         lambda ax: alibi.plot_staircase(SIX, MANY, ax),
+        lambda ax: extrapolation.plot_by_length({f"${i}$": (SIX, SIX) for i in range(7)}, ax, ylabel="$p$"),
         lambda ax: relative.plot_scores_along_text(SIX, MANY, ax),
         lambda ax: relative.plot_reach({label: (SIX, SIX) for label in MANY}, ax, 512),
         lambda ax: rope.plot_wavelengths(MANY, ax, 4),
         lambda ax: rope.plot_by_distance(SIX, MANY, ax, ylabel="$s$"),
         lambda ax: scaling.plot_profiles(SIX, MANY, ax, 3),
         lambda ax: scaling.plot_slowdowns(MANY, ax, 8),
+        lambda ax: practice.plot_stored_positions(SIX, MANY, ax),
+        lambda ax: practice.plot_cast_errors(SIX, MANY, ax),
         lambda ax: scaling.plot_entropies(SIX, MANY, ax, 3),
         lambda ax: order.plot_changes(np.ones((4, 3)), ax, list("abcd")),
         lambda ax: order.plot_changes([], ax, []),
         lambda ax: order.plot_changes([[1, 2], [1]], ax, ["a", "b"]),
+        lambda ax: kernels.plot_running_softmax(SIX, SIX[:2], SIX, ax),
+        lambda ax: kernels.plot_tiles(0, ax),
+        lambda ax: multimodal.plot_axis_profiles(SIX, [SIX] * 2, ax, "a"),
         lambda ax: order.plot_weights(SQUARE, ax, list("abc")),
         lambda ax: rope.plot_pairings([0, 1, 2], ax),
         lambda ax: rope.plot_pairings([0, 0, 1, 2], ax),

@@ -119,7 +119,7 @@ def shipped(tmp_path_factory):
 
 
 def _loadable(home):
-    information = runtime.assemble(target=home)
+    information = runtime.assemble(home)
     folder = home / information["folder"]
     version = os.environ.get("PYODIDE_VERSION", runtime.VERSION)
     shutil.copy(unpacked("pyodide", version) / "pyodide.asm.wasm", folder)
@@ -128,11 +128,11 @@ def _loadable(home):
 
 def test_every_file_lies_in_a_folder_named_by_the_content(shipped, tmp_path, monkeypatch):
     folder, _ = shipped
-    assert runtime.assemble(target=tmp_path)["folder"] == folder.name
+    assert runtime.assemble(tmp_path)["folder"] == folder.name
     monkeypatch.setattr(
         runtime, "_companion", lambda lock: runtime._wheel("companion", "0", {"a": b""}, [], [])
     )
-    assert runtime.assemble(target=tmp_path)["folder"] != folder.name
+    assert runtime.assemble(tmp_path)["folder"] != folder.name
 
 
 def test_the_path_of_sympy_stays_below_12_megabytes(shipped):

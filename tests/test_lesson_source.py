@@ -86,7 +86,9 @@ def lesson(tmp_path):
 
 
 def sources(path, lang, variant="reader"):
-    return [cell.source for cell in press.compose(path, lang, variant)[0].cells]
+    """The sources of the lesson's own cells, without the one that every notebook opens with."""
+    cells = press.compose(path, lang, variant)[0].cells
+    return [cell.source for cell in cells if "setup" not in cell.metadata.get("tags", ())]
 
 
 def line_of(path, text):
@@ -102,6 +104,13 @@ def test_an_edition_holds_one_language_and_all_code(lesson):
     assert zh[0].startswith("# 旋转") and en[0].startswith("# Turning")
     assert 'print("转")' in zh[1] and 'print("turn")' in en[1]
     assert len(zh) == len(en) == 5
+
+
+def test_below_the_title_stands_the_cell_that_installs_companion(lesson):
+    notebook, lines = press.compose(lesson(), "en")
+    assert notebook.cells[1].metadata["tags"] == ["setup", "remove-cell"]
+    assert 'WHEEL = ""' in notebook.cells[1].source and "«" not in notebook.cells[1].source
+    assert len(lines) == len(notebook.cells)
 
 
 def test_citations_become_links_and_chinese_lines_are_joined(lesson):
@@ -136,7 +145,7 @@ def test_composing_twice_gives_the_same_bytes(lesson):
 def test_ids_stay_when_another_cell_changes(lesson):
     before = [cell.id for cell in press.compose(lesson(), "zh")[0].cells]
     after = [cell.id for cell in press.compose(lesson(("转多少？", "转了多少？")), "zh")[0].cells]
-    assert [a == b for a, b in zip(before, after, strict=True)] == [True, True, False, True, True]
+    assert [a == b for a, b in zip(before, after, strict=True)] == [True, True, True, False, True, True]
     assert len(set(before)) == len(before) and all(cell_id.endswith("-zh") for cell_id in before)
 
 

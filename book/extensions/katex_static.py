@@ -1,6 +1,7 @@
 """Formulas as KaTeX HTML at build time: no formula script in the page, and a TeX mistake is a warning with its place."""
 
 import json
+import re
 from functools import cache
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from sphinx.util import logging
 
 logger = logging.getLogger(__name__)
 
+GLYPHS = set()
 _CLOSING = tuple("，。；：、）！？”.,;:!?)")
 _RENDER = """
 var render = (tex, display) => {
@@ -27,6 +29,20 @@ def engine(katex_script):
     return context
 
 
+@cache
+def render(katex_script, tex, display):
+    """Return (HTML, None) or (None, what KaTeX says); half of a lesson's formulas stand in it more than once."""
+    return json.loads(engine(katex_script).eval(f"render({json.dumps(tex)}, {json.dumps(display)})"))
+
+
+def note_glyphs(app, exception):
+    """Write down the characters that the formulas show, for the fonts of the website."""
+    if exception is None:
+        target = Path(app.outdir) / "_static" / "katex" / "glyphs.txt"
+        if target.parent.exists():
+            target.write_text("".join(sorted(GLYPHS)), "utf8")
+
+
 def close_engine(app, exception):
     """Close the engine before the interpreter ends: left to its destructor it hangs on Python 3.13."""
     if engine.cache_info().currsize:
@@ -37,7 +53,9 @@ def close_engine(app, exception):
 def visit(translator, node, display):
     tex = node.astext()
     script = translator.builder.config.katex_script
-    html, error = json.loads(engine(script).eval(f"render({json.dumps(tex)}, {json.dumps(display)})"))
+    html, error = render(script, tex, display)
+    if html:
+        GLYPHS.update(re.sub(r"<[^>]*>", "", html.split('class="katex-html"')[1]))
     if error:
         logger.warning("KaTeX: %s", error, location=node)
         html = f"<code>{translator.encode(tex)}</code>"
@@ -68,6 +86,7 @@ def setup(app):
         (lambda translator, node: visit(translator, node, False), None),
         (lambda translator, node: visit(translator, node, True), None),
     )
+    app.connect("build-finished", note_glyphs)
     app.connect("build-finished", close_engine)
     app.connect("doctree-resolved", keep_punctuation)
     app.add_css_file("katex/katex.min.css")

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from book import ROOT
 
+PACKAGES = frozenset({"companion", "matplotlib", "mpmath", "numpy", "sympy"})  # that a page may ship
 # The runner of the page provides it, as IPython does.
 _GIVEN = {*dir(builtins), "display"}
 

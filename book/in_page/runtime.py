@@ -32,7 +32,7 @@ _LEFT_OUT = {"tests", "test", "testing", "benchmarks", "__pycache__"}
 _NOT_NEEDED = {"matplotlib-pyodide"}
 
 
-def assemble(extra=None, target=ROOT / "_build" / "python"):
+def assemble(target, extra=None):
     """Write all files, with `extra` {name: bytes}, into target/<hash of them>/, and return what the pages must know:
 
     {"folder": the hash, "packages": [what cells may import beside the standard library], "sizes": {package: bytes

@@ -10,7 +10,7 @@
 
   function show(entries, note) {
     status.textContent = entries.length
-      ? `${entries.length} ${box.dataset.found}`
+      ? `${entries.length} ${entries.length === 1 ? box.dataset.one : box.dataset.found}`
       : `${box.dataset.none} “${query}”`;
     if (note) status.textContent += ` (${note})`;
     list.replaceChildren(...entries.map(({ title, url, excerpt }) => {
@@ -20,14 +20,19 @@
       link.textContent = title;
       if (excerpt) {
         const text = item.appendChild(document.createElement("p"));
-        text.innerHTML = excerpt; // Pagefind escapes the page's text and adds <mark>
+        if (Array.isArray(excerpt)) {
+          text.append(...excerpt);
+          const mark = document.createElement("mark");
+          text.childNodes[1].replaceWith(mark);
+          mark.textContent = excerpt[1];
+        } else text.innerHTML = excerpt; // Pagefind escapes the page's text and adds <mark>
       }
       return item;
     }));
   }
 
   function byTitle() {
-    const links = [...document.querySelectorAll(".bd-links a.reference")];
+    const links = [...document.querySelectorAll("#search-headings a")];
     const words = query.toLowerCase().split(/\s+/).filter(Boolean);
     show(
       links
@@ -53,11 +58,25 @@
     return sections.length ? sections : [page];
   }
 
+  // Pagefind cuts the index and the query into Chinese words, not always alike; then the pages themselves are read.
+  async function byReading(pagefind) {
+    const letters = [...query.replace(/\s+/g, "")].map((letter) => letter.replace(/[^\p{L}\p{N}]/u, "\\$&"));
+    const phrase = new RegExp(letters.join("[\\s\\u200b]*"), "giu");
+    const all = await pagefind.search(null);
+    const pages = await Promise.all(all.results.map((result) => result.data()));
+    const hits = pages.map((page) => [page, [...page.content.matchAll(phrase)]]).filter(([, found]) => found.length);
+    return hits.sort((one, other) => other[1].length - one[1].length).map(([page, [first]]) => {
+      const end = first.index + first[0].length;
+      const before = page.content.slice(Math.max(0, first.index - 40), first.index);
+      return { title: page.meta.title, url: page.url, excerpt: [before, first[0], page.content.slice(end, end + 60)] };
+    });
+  }
+
   async function byText() {
     const pagefind = await import(new URL(box.dataset.pagefind, location.href));
     const found = await pagefind.search(query);
-    const pages = await Promise.all(found.results.map((result) => result.data()));
-    show(pages.filter((page) => meant(page.content)).flatMap((page) =>
+    const pages = (await Promise.all(found.results.map((result) => result.data()))).filter((page) => meant(page.content));
+    show(!pages.length ? await byReading(pagefind) : pages.flatMap((page) =>
       telling(page).map((section) => ({
         title: section.title && section.title !== page.meta.title ? `${page.meta.title} › ${section.title}` : page.meta.title,
         url: section.url,

@@ -13,7 +13,9 @@ import numpy as np
 
 def _figure(name, lang, words, **data):
     """Fill the template `name`.html with the words of one language and the data of the figure."""
-    from IPython.display import HTML  # late: a page that runs its own cells has no IPython, and can import this
+    from IPython.display import (
+        HTML,  # late: a page that runs its own cells has no IPython, and can import this
+    )
 
     if not isinstance(lang, str) or lang not in words:
         raise ValueError(f"lang must be one of {sorted(words)}, got {lang!r}; write one of them")
