@@ -14,6 +14,7 @@ import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from pathlib import Path
 
 import nbformat
 from nbclient import NotebookClient
@@ -85,6 +86,11 @@ def execute(notebook, lines, path):
         except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:
             failed = next(i for i, c in enumerate(notebook.cells) if _is_error(c))
             raise ValueError(f"{_place(path, lines[failed])}: this code cell fails:\n{error}") from None
+        if left := sorted(file.name for file in Path(folder).iterdir()):
+            raise ValueError(
+                f"{_place(path, 1)}: the lesson leaves files in the reader's folder: {', '.join(left)}; "
+                "write them into a tempfile.TemporaryDirectory"
+            )
     notebook.metadata["language_info"] = {"name": "python"}
     for cell, line in zip(notebook.cells, lines, strict=True):
         for output in cell.get("outputs", ()):
