@@ -13,9 +13,10 @@ from pathlib import Path
 from book import ROOT
 from classroom.assignment import ASSIGNMENTS, assignment_names, read_assignment
 from classroom.check import problems
-from classroom.intake import collect, read_roster
+from classroom.intake import collect
 from classroom.release import SITE, leaks, release
 from classroom.report import write_reports
+from classroom.roster import read_roster
 from classroom.run import run_all
 from classroom.sandbox import SandboxError, probe
 

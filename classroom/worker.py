@@ -4,15 +4,10 @@ It imports the packages once, forks a child for each question, passes messages o
 started when time, memory or the length of an answer runs out. As process 1 it cannot be killed from inside.
 """
 
-import __future__
-
-import ast
 import ctypes
 import importlib
 import json
-import linecache
 import os
-import re
 import resource
 import select
 import signal
@@ -20,7 +15,8 @@ import socket
 import subprocess
 import sys
 import time
-import types
+
+from cells import serve
 
 LONGEST_REPLY = 8 << 20
 MOST_FILES = 10_000
@@ -40,22 +36,13 @@ def main():
     _reply({"ready": versions})
     for line in sys.stdin.buffer:
         message = json.loads(line)
-        until = time.monotonic() + message["seconds"]
         if "open" in message:
-            _end_all()
-            child = _fork(message["open"], config["memory"])
-            _reply(_load(child, message["seconds"], config["memory"], alone))
-            continue
-        try:
-            child.settimeout(message["seconds"])
-            child.sendall(json.dumps(message["ask"]).encode() + b"\n")
-            answer, failure = _receive(child, until, config["memory"], alone)
-        except OSError:
-            answer, failure = None, "died"
-        if failure:
-            _end_all()
-        _reply({"failed": failure} if failure else answer)
-    _end_all()
+            end_all()
+            child = Child(message["open"], config["memory"] << 20, alone)
+            _reply(child.load(message["seconds"]))
+        else:
+            _reply(child.ask(message["ask"], message["seconds"]))
+    end_all()
     os._exit(0)
 
 
@@ -65,8 +52,7 @@ def give_up_privileges(uid):
         os.setgroups([])
         os.setresgid(uid, uid, uid)
         os.setresuid(uid, uid, uid)
-    libc = ctypes.CDLL(None)
-    libc.prctl(_DUMPABLE, 0, 0, 0, 0)  # nobody may look into this process or at its files
+    ctypes.CDLL(None).prctl(_DUMPABLE, 0, 0, 0, 0)  # nobody may look into this process or at its files
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # process 1 does not feel a signal without a handler
     with open("/proc/self/status") as status:
         rights = dict(line.split(":\t", 1) for line in status.read().splitlines() if ":\t" in line)
@@ -77,90 +63,103 @@ def give_up_privileges(uid):
         sys.exit(1)
 
 
-def serve(channel, cells, skip):
-    """In a child: run the student's cells, one statement after the other, then answer questions about what they define."""
-    encode, decode = sys.modules["wire"].encode, sys.modules["wire"].decode
-    main = sys.modules["__main__"] = types.ModuleType("__main__")
-    names, notes, unit, flags = main.__dict__, [], 0, 0
-    names["display"] = lambda *values, **options: None
-    for cell, source in enumerate(cells):
-        file = f"<cell {cell + 1}>"
-        linecache.cache[file] = (len(source), None, source.splitlines(True), file)
+class Child:
+    """A process with a student's cells in it, and the channel to it. What comes out of the channel is not trusted."""
+
+    def __init__(self, request, memory, alone):
+        self.memory, self.alone, self.pending = memory, alone, bytearray()
+        self.channel, theirs = socket.socketpair()
+        if os.fork():
+            theirs.close()
+            return
         try:
-            statements = _statements(source, file)
-        except BaseException as error:  # also what a parser may raise that runs out of stack or memory
-            notes.append([cell, getattr(error, "lineno", None), _said(error)])
-            continue
-        for statement in statements:
-            unit += 1
-            if unit in skip:
-                continue
-            channel.sendall(b'{"unit": [%d, %d, %d]}\n' % (unit, cell, statement.lineno))
-            if getattr(statement, "module", None) == "__future__":
-                flags |= __future__.annotations.compiler_flag  # the other features are no longer optional
+            self.channel.close()
+            nowhere = os.open("/dev/null", os.O_RDWR)
+            for descriptor in (0, 1, 2):  # the pipes to the grader end here
+                os.dup2(nowhere, descriptor)
+            os.close(nowhere)
+            _limit(memory)
+            ctypes.CDLL(None).prctl(_DUMPABLE, 1, 0, 0, 0)
+            serve(theirs, request["cells"], set(request["skip"]))
+        finally:
+            os._exit(0)
+
+    def load(self, seconds):
+        """Return what is said when the cells have been run, or at which statement that ended and why."""
+        last, everything = [0, 0, 0], time.monotonic() + 3 * seconds
+        while True:
+            line, failure = self._receive(min(time.monotonic() + seconds, everything))
             try:
-                exec(compile(ast.Module([statement], []), file, "exec", flags, True), names)
-            except BaseException as error:  # a student's exit() ends nothing
-                notes.append([cell, statement.lineno, _said(error)])
-    channel.sendall(json.dumps({"loaded": notes[:20]}).encode() + b"\n")
-    for line in channel.makefile("rb"):
-        question = json.loads(line)
+                message = {} if failure else json.loads(line)
+                if "loaded" in message:
+                    return line
+                last = last if failure else [int(number) for number in message["unit"]]
+            except (
+                Exception
+            ):  # somebody else writes into the channel; the reader outside makes nothing of it either
+                failure = "died"
+            if failure:
+                end_all()
+                return {"stuck": last, "failed": failure}
+
+    def ask(self, question, seconds):
+        """Pass a question on and return the answer as it comes, or why there is none."""
+        until = time.monotonic() + seconds
         try:
-            value = names[question["name"]]
-        except KeyError:
-            reply = {"missing": question["name"]}
-        else:
-            try:
-                if "arguments" in question:
-                    value = value(*decode(question["arguments"]))
-                reply = {"value": encode(value)}
-            except BaseException as error:
-                kinds = [kind.__name__ for kind in type(error).__mro__ if kind.__module__ == "builtins"]
-                reply = {"raised": kinds[0]}
-        channel.sendall(json.dumps(reply).encode() + b"\n")
+            self.channel.settimeout(seconds)
+            self.channel.sendall(json.dumps(question).encode() + b"\n")
+            answer, failure = self._receive(until)
+        except OSError:
+            failure = "died"
+        if failure:
+            end_all()
+            return {"failed": failure}
+        return answer
+
+    def _receive(self, until):
+        """Return (line, None), or (None, why there is none)."""
+        look = 0
+        while b"\n" not in self.pending:
+            now = time.monotonic()
+            if now > until:
+                return None, "time"
+            if len(self.pending) > LONGEST_REPLY:
+                return None, "long"
+            if now > look:
+                look = now + 0.1
+                if _excessive(self.memory, self.alone):
+                    return None, "memory"
+            ready = select.select([self.channel, 0], [], [], min(0.1, until - now))[0]
+            if 0 in ready:  # nobody sends anything before the answer: the grader has ended
+                end_all()
+                os._exit(0)
+            if ready:
+                try:
+                    chunk = self.channel.recv(1 << 18)
+                except OSError:
+                    chunk = b""
+                if not chunk:
+                    return None, "died"
+                self.pending.extend(chunk)
+        line, _, rest = bytes(self.pending).partition(b"\n")
+        self.pending[:] = rest
+        return line, None
 
 
-def _statements(source, file):
-    """Parse a cell; what only a notebook understands (%time, !pip, name?) is left out."""
-    try:
-        return ast.parse(source, file).body
-    except SyntaxError:
-        magic = r"^([ \t]*)(?:[%!?].*|[\w, ]+=\s*[%!].*|[\w.]+\?+)$"
-        plain = re.sub(magic, r"\1pass", source, flags=re.M)
-        if plain == source:
-            raise
-        return ast.parse(plain, file).body
-
-
-def _said(error):
-    try:
-        return f"{type(error).__name__}: {error}"[:300]
-    except BaseException:
-        return type(error).__name__[:300]
-
-
-def _reply(message):
-    line = message if isinstance(message, bytes) else json.dumps(message).encode()
-    sys.stdout.buffer.write(line + b"\n")
-    sys.stdout.buffer.flush()
-
-
-def _fork(request, memory):
-    ours, theirs = socket.socketpair()
-    if os.fork():
-        theirs.close()
-        return ours
-    try:
-        ours.close()
-        nowhere = os.open("/dev/null", os.O_RDWR)
-        for descriptor in (0, 1, 2):  # the pipes to the grader end here
-            os.dup2(nowhere, descriptor)
-        os.close(nowhere)
-        _limit(memory << 20)
-        ctypes.CDLL(None).prctl(_DUMPABLE, 1, 0, 0, 0)
-        serve(theirs, request["cells"], set(request["skip"]))
-    finally:
-        os._exit(0)
+def end_all():
+    """Kill everything but this process, wait for it, and empty the folders that can be written to."""
+    while True:
+        try:
+            os.kill(-1, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        try:
+            os.waitpid(-1, 0)
+        except ChildProcessError:
+            break
+    for folder in SCRATCH:
+        if os.listdir(folder):  # shutil.rmtree fails on folders in folders in folders
+            subprocess.run(["/usr/bin/find", folder, "-mindepth", "1", "-delete"], stderr=subprocess.DEVNULL)
 
 
 def _limit(memory):
@@ -176,60 +175,6 @@ def _limit(memory):
         "MEMLOCK": 1 << 16,
     }.items():
         resource.setrlimit(getattr(resource, f"RLIMIT_{name}"), (most, most))
-
-
-def _load(child, seconds, memory, alone):
-    """Pass on that the cells have been run, or at which statement that ended."""
-    last, everything = [0, 0, 0], time.monotonic() + 3 * seconds
-    while True:
-        until = min(time.monotonic() + seconds, everything)
-        line, failure = _receive(child, until, memory, alone)
-        if failure:
-            _end_all()
-            return {"stuck": last, "failed": failure}
-        try:
-            message = json.loads(line)
-            if "loaded" in message:
-                return line
-            last = [int(number) for number in message["unit"]]
-        except (
-            Exception
-        ):  # somebody else writes into the channel: the reader outside makes nothing of it either
-            _end_all()
-            return {"stuck": last, "failed": "died"}
-
-
-_pending = bytearray()  # what a child has sent beyond the last line; one child at a time
-
-
-def _receive(child, until, memory, alone):
-    """Return (line, None), or (None, why there is none)."""
-    look = 0
-    while b"\n" not in _pending:
-        now = time.monotonic()
-        if now > until:
-            return None, "time"
-        if len(_pending) > LONGEST_REPLY:
-            return None, "long"
-        if now > look:
-            look = now + 0.1
-            if _excessive(memory << 20, alone):
-                return None, "memory"
-        ready = select.select([child, 0], [], [], min(0.1, until - now))[0]
-        if 0 in ready:  # nobody sends anything before the answer: the grader has ended
-            _end_all()
-            os._exit(0)
-        if ready:
-            try:
-                chunk = child.recv(1 << 18)
-            except OSError:
-                chunk = b""
-            if not chunk:
-                return None, "died"
-            _pending.extend(chunk)
-    line, _, rest = bytes(_pending).partition(b"\n")
-    _pending[:] = rest
-    return line, None
 
 
 def _excessive(memory, alone):
@@ -251,21 +196,10 @@ def _anonymous_memory(pid):
         return 0
 
 
-def _end_all():
-    """Kill everything but this process, wait for it, and empty the folders that can be written to."""
-    _pending.clear()
-    while True:
-        try:
-            os.kill(-1, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
-        try:
-            os.waitpid(-1, 0)
-        except ChildProcessError:
-            break
-    for folder in SCRATCH:
-        if os.listdir(folder):  # shutil.rmtree fails on folders in folders in folders
-            subprocess.run(["/usr/bin/find", folder, "-mindepth", "1", "-delete"], stderr=subprocess.DEVNULL)
+def _reply(message):
+    line = message if isinstance(message, bytes) else json.dumps(message).encode()
+    sys.stdout.buffer.write(line + b"\n")
+    sys.stdout.buffer.flush()
 
 
 if __name__ == "__main__":

@@ -31,7 +31,7 @@ _WIDTH, _HEADS = 64, 4
 
 
 def topics_text():
-    """Return the help texts of the running Python (`help("while")` and the like) as plain ASCII, about 450 000 characters.
+    """Return the help texts of the running Python (`help("while")` and the like) as plain ASCII, more than 400 000 characters.
 
     The text differs between versions of Python, and so do the losses. Source: `pydoc_data.topics` of the
     standard library, under the licence of Python.

@@ -166,8 +166,11 @@ def rounding(dtype):
 
 
 @every_way
-@all_dtypes
-@pytest.mark.parametrize("length", [1, 7, 63, 100])
+@pytest.mark.parametrize(
+    ("dtype", "length"),
+    [*((torch.float32, length) for length in (1, 7, 63, 100)), (torch.float16, 100), (torch.bfloat16, 63)],
+    ids=str,
+)
 def test_it_equals_numpy_and_so_do_its_gradients(way, dtype, length):
     assert_equal_with_gradients(way, *inputs(dtype, queries=length))
 
@@ -195,10 +198,10 @@ def test_it_equals_numpy_itself(way):
         )
 
 
-@settings(max_examples=25)
+@settings(max_examples=20)
 @given(
     seed=st.integers(0, 2**16),
-    queries=st.integers(0, 40),
+    queries=st.integers(0, 30),
     past=st.integers(0, 70),
     heads=st.sampled_from([(1, 1), (2, 1), (6, 2), (3, 3)]),
     width=st.integers(1, 12).map(lambda pairs: 2 * pairs),
@@ -357,11 +360,33 @@ def test_left_padded_equals_unpadded(way):
     torch.testing.assert_close(out[1:], way(*other)[0], rtol=0, atol=atol)
 
 
+@pytest.mark.parametrize("way", [with_causality, with_rope])
+def test_gradients_of_queries_behind_a_long_cache(way):
+    assert_equal_with_gradients(way, *inputs(queries=70, keys=150, heads=2, key_heads=1))
+
+
+@pytest.mark.parametrize("pairing", ["half", "adjacent"])
+def test_each_row_of_a_batch_may_have_positions_of_its_own(pairing):
+    x = inputs(batch=2, queries=9)
+    near, far = table(9, 16), [t[::3] for t in table(27, 16)]
+    both = [torch.stack(pair)[:, None] for pair in zip(near, far, strict=True)]
+    out = rope_attention(*x, *both, pairing=pairing)
+    got = gradients(out, x)
+    for row, alone in enumerate((near, far)):
+        mine = [t[row : row + 1].detach().requires_grad_() for t in x]
+        want = rope_attention(*mine, *alone, pairing=pairing)
+        assert torch.equal(out[row], want[0])
+        for one, two in zip(
+            got, torch.autograd.grad(want, mine, vectors(8, *out.shape)[row : row + 1].to(want)), strict=True
+        ):
+            assert torch.equal(one[row], two[0])
+
+
 @all_dtypes
 def test_alibi_is_exact_at_far_positions(dtype):
-    """A last query that sees 5 000 keys: bfloat16, with 8 bits, holds no such position."""
-    q, k, v = (x.detach() for x in inputs(dtype, heads=2, key_heads=1, queries=1, keys=5000))
-    want = exact(*(x.cpu() for x in (q, k, v)), bias=alibi([4999], np.arange(5000), 2))
+    """A last query that sees 1 500 keys: bfloat16, with 8 bits, holds no such position."""
+    q, k, v = (x.detach() for x in inputs(dtype, heads=2, key_heads=1, queries=1, keys=1500))
+    want = exact(*(x.cpu() for x in (q, k, v)), bias=alibi([1499], np.arange(1500), 2))
     got = alibi_attention(q, k, v, alibi_slopes(2)).cpu().double()
     torch.testing.assert_close(got, want, rtol=0, atol=rounding(dtype) * want.abs().max().item())
 
@@ -378,10 +403,9 @@ def guarded(x, fill):
 
 @every_way
 @pytest.mark.parametrize("length", [1, 7, 63, 100])
-@pytest.mark.parametrize("width", [10, 16])
-def test_nothing_is_read_or_written_beyond_the_ends(way, length, width, monkeypatch):
+def test_nothing_is_read_or_written_beyond_the_ends(way, length, monkeypatch):
     """NaN around what is read would show in the result; around what is written all stays as it was."""
-    q, k, v = inputs(queries=length, width=width, value_width=width + 1)
+    q, k, v = inputs(queries=length, width=10, value_width=11)
     q, k, v = (guarded(x.detach(), torch.nan).requires_grad_() for x in (q, k, v))
     rooms, empty = [], torch.empty
 

@@ -6,6 +6,7 @@ import html
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 
@@ -13,15 +14,16 @@ import nbformat
 import pytest
 
 from book import LANGS, ROOT
-from book.lint import lesson_problems
+from book.lint import LONGEST_CODE_LINE, lesson_problems
 from classroom import __main__ as command_line
-from classroom import checks, intake, sandbox, seccomp, wire
-from classroom.assignment import assignment_names, read_assignment
+from classroom import checks, sandbox, seccomp, wire
+from classroom.assignment import SETUP, assignment_names, pick, read_assignment
 from classroom.check import job, problems
 from classroom.grading import grade_submission
-from classroom.intake import Student, collect, read_roster
+from classroom.intake import collect
 from classroom.release import leaks, release, student_notebook
 from classroom.report import write_reports
+from classroom.roster import Student, key_of, read_roster
 from classroom.run import run_all
 from tests import classroom_cases as cases
 
@@ -74,6 +76,18 @@ def test_solved_is_full_marks_blank_is_none_and_every_hidden_test_was_wrong_once
 def test_an_assignment_follows_the_rules_of_the_lessons(name):
     found = lesson_problems(read_assignment(name).path)
     assert [problem for problem in found if not NOT_OF_ASSIGNMENTS.search(problem[1])] == []
+
+
+@pytest.mark.parametrize("lang", LANGS)
+@pytest.mark.parametrize("name", assignment_names())
+def test_the_code_that_students_see_fits_a_phone(name, lang):
+    cells = student_notebook(read_assignment(name), lang).cells
+    code = [
+        cell.source
+        for cell in cells
+        if cell.cell_type == "code" and not cell.source.startswith(pick(SETUP, lang))
+    ]
+    assert [line for source in code for line in source.split("\n") if len(line) > LONGEST_CODE_LINE] == []
 
 
 @pytest.mark.parametrize("name", assignment_names())
@@ -330,6 +344,13 @@ def test_a_link_in_the_inbox_is_not_followed(tmp_path, inbox, small):
     assert [job["file"] for job in collect(folder, small)] == ["a.ipynb"]
 
 
+def test_who_is_not_on_the_roster_is_graded_and_said_not_to_be(inbox, small):
+    (found,) = collect(inbox({"bob.ipynb": cases.notebook(cases.HONEST)}), small, ROSTER)
+    assert found["student"] == "bob" and "not on the roster" in found["notes"][0]
+    (found,) = collect(inbox({}), small)
+    assert found["notes"] == []
+
+
 def test_an_inbox_that_is_not_there_says_so(tmp_path, small):
     with pytest.raises(ValueError, match="there is no such folder"):
         collect(tmp_path / "nowhere", small)
@@ -366,7 +387,7 @@ def test_a_bad_roster_says_what_is_wrong_with_it(tmp_path, text, said):
 
 def test_different_students_have_different_files():
     names = ["张三", "a b", "a_b", "a/b", "../a", "=cmd", "", "A" * 300]
-    keys = [intake.key_of(Student("", name)) for name in names]
+    keys = [key_of(Student("", name)) for name in names]
     assert len(set(keys)) == len(names) and all(re.fullmatch(r"[\w-]{1,80}", key) for key in keys)
 
 
@@ -499,7 +520,7 @@ def test_an_outbox_in_the_inbox_is_refused(inbox, folder):
 
 
 def test_without_bubblewrap_it_refuses_and_says_how_to_get_it(monkeypatch, small, inbox, folder, tmp_path):
-    monkeypatch.setattr(sandbox.shutil, "which", lambda name: None)
+    monkeypatch.setattr(shutil, "which", lambda name: None)
     with pytest.raises(SystemExit, match="apt-get install bubblewrap"):
         grade(inbox({"a.ipynb": cases.notebook(cases.HONEST)}), folder, tmp_path / "out")
     assert not (tmp_path / "out").exists()
@@ -509,7 +530,7 @@ def test_without_bubblewrap_it_refuses_and_says_how_to_get_it(monkeypatch, small
 def test_where_the_sandbox_cannot_be_built_it_refuses_with_the_reason(monkeypatch, tmp_path, small, fails):
     (tmp_path / "bwrap").write_text(f"#!/bin/sh\n{fails}\n")
     (tmp_path / "bwrap").chmod(0o755)
-    monkeypatch.setattr(sandbox.shutil, "which", lambda name: str(tmp_path / "bwrap"))
+    monkeypatch.setattr(shutil, "which", lambda name: str(tmp_path / "bwrap"))
     with pytest.raises(
         sandbox.SandboxError, match="so nothing was run: " + ("No permissions" if "echo" in fails else "")
     ):

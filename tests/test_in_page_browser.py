@@ -55,15 +55,11 @@ def test_a_proof_runs_after_the_cells_that_it_stands_on_and_an_edited_cell_shows
     assert at.requests == []
     proof = at.cell("def big_rotation")
     status, result = at.run(proof)
-    assert "✓" in status or re.search(r"完成|Done", status), (status, result)
+    assert re.search("完成|Done", status), (status, result)
     assert any("/python/" in url for url in at.requests)
     assert proof.locator(".run-out .katex, .run-out pre").count()
-    status, result = at.run(
-        at.cell("def turn(x, position)"), "print(sympy.expand((1 + I) ** 2))\nx = 3\nx * 7"
-    )
-    assert re.search(r"完成|Done|出错|Error", status)
-    status, result = at.run(at.cell("def turn(x, position)"), "import sympy\nsympy.Symbol('a') + 1")
-    assert "a" in result and re.search(r"完成|Done", status)
+    _, result = at.run(at.cell("def turn(x, position)"), "print(sympy.expand((1 + sympy.I) ** 2))")
+    assert result.strip() == "2*I"
 
 
 def test_an_exception_names_its_line_and_leaves_the_rest_alive(runner):

@@ -5,7 +5,7 @@
   const { cells: known, sizes } = JSON.parse(document.getElementById("run-in-page").textContent);
   const zh = document.documentElement.lang.startsWith("zh");
   const words = zh ? {
-    run: "运行", stop: "停止", reset: "还原", result: "运行结果",
+    run: "运行", stop: "停止", reset: "还原", result: (n) => `第 ${n} 格的运行结果`,
     code: (n) => `可编辑的 Python 代码，第 ${n} 格`,
     hint: (mb) => `第一次运行要下载约 ${mb} MB，以后从缓存读取。按 Ctrl+Enter 也可运行。`,
     loading: (got, mb) => `正在载入 Python：${got} / ${mb} MB`,
@@ -13,7 +13,7 @@
     stopped: "已停止。变量都清空了，下次运行从头开始。",
     failed: "载入失败。请检查网络，再点一次“运行”。",
   } : {
-    run: "Run", stop: "Stop", reset: "Reset", result: "Result",
+    run: "Run", stop: "Stop", reset: "Reset", result: (n) => `Result of cell ${n}`,
     code: (n) => `Editable Python code, cell ${n}`,
     hint: (mb) => `The first run downloads about ${mb} MB, later ones read the cache. Ctrl+Enter runs too.`,
     loading: (got, mb) => `Loading Python: ${got} of ${mb} MB`,
@@ -127,7 +127,7 @@
         window.katex.render(formula, box, { displayMode: true, throwOnError: false, trust: false, output: "htmlAndMathml" });
       } catch { box.textContent = formula; }
     } else if (kind === "png") {
-      cell.out.append(element("img", { src: "data:image/png;base64," + data, alt: cell.alt || words.result }));
+      cell.out.append(element("img", { src: "data:image/png;base64," + data, alt: cell.alt || words.result(cell.number) }));
     } else if (cell.out.lastElementChild?.dataset.kind === kind) {
       cell.out.lastElementChild.textContent += data;
     } else {
@@ -222,7 +222,7 @@
     cell.status.setAttribute("role", "status");
     cell.out = element("div", { className: "cell_output run-out", hidden: true });
     cell.out.setAttribute("role", "region");
-    cell.out.setAttribute("aria-label", words.result);
+    cell.out.setAttribute("aria-label", words.result(number));
     node.querySelector(".cell_input").after(element("div", { className: "run-bar" }, cell.button, reset, cell.status), cell.out);
   };
   // A figure whose code is folded away has no controls, but others may need what it gives.
