@@ -11,6 +11,7 @@ QUESTION_CALLS, SUBMISSION_CALLS = (
     6,
     40,
 )  # that end by the clock, before a question or a submission is given up
+MOST_MESSAGES = 40
 MISSING = "«没有作答：没有找到 {0}||not answered: there is no {0} in the notebook»"
 RAISED = "«调用时抛出了 {0}||the call raised {0}»"
 FAILURES = {
@@ -118,12 +119,9 @@ def grade_submission(job, assignment, seed):
             about = {"id": question["id"], "maximum": question["points"], "points": points, "tests": outcomes}
             result["questions"].append(about)
         result["versions"] = sandbox.versions
-    own = [(place, text) for place, text in sorted(student.notes.items()) if place[0] >= len(given)]
-    result["messages"] = [
-        [cell - len(given) + 1, line, text]
-        for (cell, line), text in own
-        if cell < len(given) + len(job["cells"])
-    ]
+    first, last = len(given), len(given) + len(job["cells"])  # of the student's own cells
+    own = [(place, text) for place, text in sorted(student.notes.items()) if first <= place[0] < last]
+    result["messages"] = [[cell - first + 1, line, text] for (cell, line), text in own[:MOST_MESSAGES]]
     points = sum(question["points"] for question in result["questions"])
     return result | {"status": "graded", "points": points, "seconds": round(time.monotonic() - started, 2)}
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).parents[1] / "companion"
-HEAVY = {"torch", "matplotlib", "sympy", "IPython"}
+HEAVY = {"torch", "triton", "matplotlib", "sympy", "IPython"}
 
 # The NumPy modules with the modules of the package below each; one that is not named stands on all of them.
 GROUND = {"frequencies", "rope", "frequency_scaling", "sinusoidal"}
