@@ -2,9 +2,11 @@
 
 from book import LANGS
 from classroom.assignment import pick
-from classroom.grading import grade_submission
+from classroom.checks import load_tests
+from classroom.grading import grade_in
 from classroom.rebuild import student_code
 from classroom.release import student_notebook
+from classroom.sandbox import Sandbox
 
 SEED = "a seed that is no secret"
 
@@ -12,24 +14,22 @@ SEED = "a seed that is no secret"
 def problems(assignment):
     """Yield one line for everything that is wrong with the assignment, by grading what must come out in a known way."""
     spec = assignment.job()
-    for lang in LANGS:
-        solved = [pick(question.solution, lang) for question in assignment.questions]
-        yield from _not_full(grade_submission(job(solved), spec, SEED), lang)
-        blank = [cell.source for cell in student_notebook(assignment, lang).cells if cell.cell_type == "code"]
-        code, answered, _ = student_code([("code", source) for source in blank], assignment)
-        if code or answered:
-            yield f"the released notebook ({lang}) is not recognised as blank: {code or answered}"
-        stubs = [question.stubs[LANGS.index(lang)] for question in assignment.questions]
-        result = grade_submission(job(stubs), spec, SEED)
-        for question in result["questions"]:
-            if question["points"]:
-                yield f"question {question['id']}: blank ({lang}) gets {question['points']} points"
-    yield from _never_wrong(assignment, spec)
-
-
-def job(cells):
-    """Return the job of a submission with these cells."""
-    return {"key": "check", "id": "", "student": "", "file": "", "sha256": "", "notes": [], "cells": cells}
+    # One sandbox for all, since all these answers are the teacher's.
+    with Sandbox(assignment.packages, assignment.memory) as sandbox:
+        for lang in LANGS:
+            solved = [pick(question.solution, lang) for question in assignment.questions]
+            yield from _not_full(grade_in(sandbox, solved, spec, SEED), lang)
+            blank = [
+                cell.source for cell in student_notebook(assignment, lang).cells if cell.cell_type == "code"
+            ]
+            code, _, _ = student_code([("code", source) for source in blank], assignment)
+            if code:
+                yield f"the released notebook ({lang}) is not recognised as blank: {code}"
+            stubs = [question.stubs[LANGS.index(lang)] for question in assignment.questions]
+            for question in grade_in(sandbox, stubs, spec, SEED)["questions"]:
+                if question["points"]:
+                    yield f"question {question['id']}: blank ({lang}) gets {question['points']} points"
+        yield from _never_wrong(assignment, spec, sandbox)
 
 
 def _not_full(result, lang):
@@ -40,14 +40,14 @@ def _not_full(result, lang):
                 yield f"question {question['id']}: the solution ({lang}) fails {test['name']}: {reason}"
 
 
-def _never_wrong(assignment, spec):
+def _never_wrong(assignment, spec, sandbox):
     solved = [pick(question.solution, "en") for question in assignment.questions]
     for i, question in enumerate(assignment.questions):
         alone = spec | {"questions": [spec["questions"][i]]}
-        never = {test["name"] for test in grade_submission(job([]), alone, SEED)["questions"][0]["tests"]}
+        never = {test.name for test in load_tests(question.tests, question.id)}
         for number, wrong in enumerate(question.wrong, 1):
             cells = [*solved[:i], pick(wrong, "en"), *solved[i + 1 :]]
-            tests = grade_submission(job(cells), alone, SEED)["questions"][0]["tests"]
+            tests = grade_in(sandbox, cells, alone, SEED)["questions"][0]["tests"]
             failed = {test["name"] for test in tests if test["problem"] is not None}
             if not failed:
                 yield f"question {question.id}: wrong answer {number} gets full marks"

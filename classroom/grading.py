@@ -107,23 +107,34 @@ def grade_submission(job, assignment, seed):
     result |= {"maximum": sum(question["points"] for question in assignment["questions"]), "questions": []}
     if "rejected" in job:
         return result | {"status": "rejected", "reason": job["rejected"], "points": 0, "seconds": 0}
-    given = assignment["given"]
     with Sandbox(assignment["packages"], assignment["memory"]) as sandbox:
-        student = Student(sandbox, [*given, *job["cells"]], assignment["seconds"])
-        for question in assignment["questions"]:
-            student.begin(question["adapter"])
-            tests = load_tests(question["tests"], question["id"])
-            names = seed, assignment["assignment"], question["id"]
-            outcomes = [_outcome(test, student, names) for test in tests]
-            points = sum(outcome["points"] for outcome in outcomes)
-            about = {"id": question["id"], "maximum": question["points"], "points": points, "tests": outcomes}
-            result["questions"].append(about)
-        result["versions"] = sandbox.versions
-    first, last = len(given), len(given) + len(job["cells"])  # of the student's own cells
+        result |= grade_in(sandbox, job["cells"], assignment, seed)
+    return result | {"status": "graded", "seconds": round(time.monotonic() - started, 2)}
+
+
+def grade_in(sandbox, cells, assignment, seed):
+    """Return what grading finds out about the cells of one submission.
+
+    A sandbox is for one submission only: its first process has read them, and what it forks may search that memory.
+    """
+    given, questions = assignment["given"], []
+    student = Student(sandbox, [*given, *cells], assignment["seconds"])
+    for question in assignment["questions"]:
+        student.begin(question["adapter"])
+        tests = load_tests(question["tests"], question["id"])
+        names = seed, assignment["assignment"], question["id"]
+        outcomes = [_outcome(test, student, names) for test in tests]
+        points = sum(outcome["points"] for outcome in outcomes)
+        about = {"id": question["id"], "maximum": question["points"], "points": points, "tests": outcomes}
+        questions.append(about)
+    first, last = len(given), len(given) + len(cells)  # of the student's own cells
     own = [(place, text) for place, text in sorted(student.notes.items()) if first <= place[0] < last]
-    result["messages"] = [[cell - first + 1, line, text] for (cell, line), text in own[:MOST_MESSAGES]]
-    points = sum(question["points"] for question in result["questions"])
-    return result | {"status": "graded", "points": points, "seconds": round(time.monotonic() - started, 2)}
+    return {
+        "questions": questions,
+        "points": sum(question["points"] for question in questions),
+        "messages": [[cell - first + 1, line, text] for (cell, line), text in own[:MOST_MESSAGES]],
+        "versions": sandbox.versions,
+    }
 
 
 def _outcome(test, student, names):

@@ -553,7 +553,7 @@ def _chip(x):
 def _tiles(chip, tensor_cores, row_bytes, what):
     """How many queries and keys a program holds at a time, its warps, and how many tiles are loaded ahead.
 
-    The largest of those tried that do not spill, in shared memory that the chip has; `kernel_report` tells both.
+    The largest of those tried that do not spill, within the shared memory of the chip; `kernel_report` tells both.
     """
     if chip == 0:
         tiles = 64, 64, 4, 1  # the interpreter pays for each step, whatever its size
@@ -570,7 +570,7 @@ TILES = {
     ("none", "forward"): ((32, 32, 4, 1), (16, 32, 4, 1), (16, 16, 4, 1)),
     ("none", "queries"): ((16, 32, 4, 1), (16, 32, 4, 1), (16, 16, 4, 1)),
     ("none", "keys"): ((32, 32, 4, 1), (32, 16, 4, 1), (16, 16, 4, 1)),
-    ("Ampere", "forward"): ((64, 64, 4, 2), (64, 64, 8, 2), (32, 32, 8, 1)),
+    ("Ampere", "forward"): ((64, 64, 4, 2), (64, 64, 8, 1), (32, 32, 8, 1)),
     ("Ampere", "queries"): ((32, 32, 4, 2), (32, 64, 8, 1), (32, 16, 8, 1)),
     ("Ampere", "keys"): ((16, 64, 8, 1), (32, 32, 8, 1), (16, 32, 8, 1)),
     ("Hopper", "forward"): ((128, 64, 8, 2), (128, 64, 8, 2), (64, 32, 8, 1)),

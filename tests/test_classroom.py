@@ -3,6 +3,7 @@
 import csv
 import doctest
 import html
+import importlib.util
 import json
 import os
 import re
@@ -17,8 +18,8 @@ from book import LANGS, ROOT
 from book.lint import LONGEST_CODE_LINE, lesson_problems
 from classroom import __main__ as command_line
 from classroom import checks, sandbox, seccomp, wire
-from classroom.assignment import SETUP, assignment_names, pick, read_assignment
-from classroom.check import job, problems
+from classroom.assignment import ASSIGNMENTS, SETUP, assignment_names, pick, read_assignment
+from classroom.check import problems
 from classroom.grading import grade_submission
 from classroom.intake import collect
 from classroom.release import leaks, release, student_notebook
@@ -67,9 +68,19 @@ def changed(folder, old, new):
 # The assignments of the course
 
 
-@pytest.mark.parametrize("name", assignment_names())
+def heavy_is_slow(name):
+    """An assignment with torch imports for seconds."""
+    heavy = re.search(r"^packages: .*torch", (ASSIGNMENTS / f"{name}.md").read_text("utf8"), re.M)
+    return pytest.param(name, marks=pytest.mark.slow) if heavy else name
+
+
+@pytest.mark.parametrize("name", [heavy_is_slow(name) for name in assignment_names()])
 def test_solved_is_full_marks_blank_is_none_and_every_hidden_test_was_wrong_once(name):
-    assert list(problems(read_assignment(name))) == []
+    assignment = read_assignment(name)
+    missing = [package for package in assignment.packages if not importlib.util.find_spec(package)]
+    if missing:
+        pytest.skip(f"not installed: {', '.join(missing)}")
+    assert list(problems(assignment)) == []
 
 
 @pytest.mark.parametrize("name", assignment_names())
@@ -398,7 +409,7 @@ def test_the_same_seed_gives_the_same_result_and_another_seed_other_numbers(smal
     guess = ["import os\ndef double(x):\n    return 2 * x if x.ravel()[0] > 0 else x"]
 
     def points(seed):
-        result = grade_submission(job(guess), small.job(), seed)
+        result = grade_submission(cases.job(guess), small.job(), seed)
         return [test["points"] for question in result["questions"] for test in question["tests"]]
 
     results = {seed: points(seed) for seed in "abcdef"}
@@ -534,7 +545,7 @@ def test_where_the_sandbox_cannot_be_built_it_refuses_with_the_reason(monkeypatc
     with pytest.raises(
         sandbox.SandboxError, match="so nothing was run: " + ("No permissions" if "echo" in fails else "")
     ):
-        grade_submission(job(cases.HONEST), small.job(), "seed")
+        grade_submission(cases.job(cases.HONEST), small.job(), "seed")
 
 
 def test_a_worker_with_privileges_left_refuses(monkeypatch, small):
@@ -545,18 +556,18 @@ def test_a_worker_with_privileges_left_refuses(monkeypatch, small):
 
     monkeypatch.setattr(sandbox, "command", keeps_them)
     with pytest.raises(sandbox.SandboxError, match="process 2"):
-        grade_submission(job(cases.HONEST), small.job(), "seed")
+        grade_submission(cases.job(cases.HONEST), small.job(), "seed")
 
 
 def test_a_package_that_is_not_installed_is_named(folder):
     assignment = changed(folder, "packages: [numpy]", "packages: [numpy, no_such_package]")
     with pytest.raises(sandbox.SandboxError, match="no_such_package, which is not installed"):
-        grade_submission(job(cases.HONEST), assignment.job(), "seed")
+        grade_submission(cases.job(cases.HONEST), assignment.job(), "seed")
 
 
 def test_the_modules_of_the_course_are_not_there_while_grading(small):
     code = "import sys\nraise Exception([p for p in sys.path])"
-    result = grade_submission(job([code]), small.job(), "seed")
+    result = grade_submission(cases.job([code]), small.job(), "seed")
     assert str(ROOT) not in json.dumps(result["messages"])
 
 

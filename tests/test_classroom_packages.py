@@ -6,9 +6,9 @@ import sys
 import pytest
 
 from classroom.assignment import pick, read_assignment
-from classroom.check import job, problems
+from classroom.check import problems
 from classroom.grading import grade_submission
-from tests.classroom_cases import NEEDS_SANDBOX
+from tests.classroom_cases import NEEDS_SANDBOX, job
 
 pytestmark = [pytest.mark.slow, NEEDS_SANDBOX]
 
