@@ -304,7 +304,7 @@ def _check_device(name, x):
         return
     raise ValueError(
         f"{name} must be on a GPU, got {x.device}; without one, let Triton interpret: restart Python and set "
-        'os.environ["TRITON_INTERPRET"] = "1" before anything imports triton, or use companion.rope_torch'
+        'os.environ["TRITON_INTERPRET"] = "1" before anything imports triton, or use the module for torch'
     )
 
 

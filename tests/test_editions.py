@@ -8,10 +8,10 @@ import pytest
 
 from book import LANGS
 from book.compose import compose, edition_path, execute
-from book.lesson import lesson_paths
+from book.lesson import lesson_paths, read_lesson
 
 LESSONS = lesson_paths()
-WITH_CODE = [path for path in LESSONS if "```{code-cell}" in path.read_text("utf8")]
+WITH_CODE = [path for path in LESSONS if any(cell.kind == "code" for cell in read_lesson(path)[1])]
 
 
 def extras_of(path):

@@ -417,6 +417,6 @@ except ValueError as error:
     done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True)
     assert re.match(
         r"x must be on a GPU, got cpu; without one, let Triton interpret: restart Python and set "
-        r'os.environ\["TRITON_INTERPRET"\] = "1" before anything imports triton, or use companion.rope_torch$',
+        r'os.environ\["TRITON_INTERPRET"\] = "1" before anything imports triton, or use the module for torch$',
         done.stdout,
     ), done.stdout + done.stderr
