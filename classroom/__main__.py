@@ -44,7 +44,9 @@ def _release(options):
     found = leaks(assignments, options.out / "student", SITE if SITE.exists() else None)
     if found:
         raise ValueError("发布的文件里有答案 / a solution is in what is released:\n" + "\n".join(found))
-    print("发布的笔记本和网站里没有答案 / no solution in the student notebooks or on the site")
+    print("发布的笔记本里没有答案 / no solution in the student notebooks")
+    if SITE.exists():
+        print(f"{SITE} 里也没有 / nor on the site")
 
 
 def _check(options):

@@ -22,7 +22,7 @@ from classroom.assignment import ASSIGNMENTS, SETUP, assignment_names, pick, rea
 from classroom.check import problems
 from classroom.grading import grade_submission
 from classroom.intake import collect
-from classroom.release import leaks, release, student_notebook
+from classroom.release import SITE, leaks, release, student_notebook
 from classroom.report import write_reports
 from classroom.roster import Student, key_of, read_roster
 from classroom.run import run_all
@@ -203,6 +203,11 @@ def test_the_scan_finds_a_whole_solution_on_a_page(folder, tmp_path):
     assert len(leaks([assignment], tmp_path / "none", site)) == 1
     (site / "page.html").write_text("<pre>pairs = zip(x, [SCALE] * len(x))</pre>", "utf8")
     assert leaks([assignment], tmp_path / "none", site) == []
+
+
+def test_no_solution_stands_on_the_site(tmp_path):
+    assert SITE.exists() or "CI" not in os.environ, "make book builds the site"
+    assert leaks(list(map(read_assignment, assignment_names())), tmp_path, SITE) == []
 
 
 RUN = """

@@ -1,4 +1,4 @@
-"""The directive {course-map}: the ladder of lessons as a picture; lessons that exist are links."""
+"""The directive {course-map}: the ladder of lessons as a picture, each box a link."""
 
 from docutils import nodes
 from docutils.parsers.rst import Directive
@@ -23,8 +23,8 @@ FAMILIES = {
     "en": ["add to the input", "add to the score", "rotate q and k"],
 }
 CAPTION = {
-    "zh": "课程地图。实线框是已经写好的课，可以点开；虚线框正在写。",
-    "en": "Map of the course. Solid boxes are lessons you can open; dashed ones are being written.",
+    "zh": "课程地图：点一个方框，打开那一课。",
+    "en": "Map of the course: each box opens its lesson.",
 }
 HEAD = (
     '<defs><marker id="course-map-head" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="9" markerHeight="9" '
@@ -34,8 +34,8 @@ HEAD = (
 COLUMN, ROW, WIDTH, HEIGHT = 122, 92, 112, 46
 
 
-def draw(lang, existing):
-    """Return the map as HTML; `existing` holds the names of the lessons that can be opened."""
+def draw(lang):
+    """Return the map as HTML."""
     place = {name[:2]: (column * COLUMN + 2, row * ROW + 2) for name, column, row, *_ in LESSONS}
     parts = [HEAD]
     for arrow in ARROWS:
@@ -50,8 +50,7 @@ def draw(lang, existing):
             f'<text x="{x + WIDTH / 2}" y="{y + 18}">{name[:2]}</text>'
             f'<text x="{x + WIDTH / 2}" y="{y + 35}">{escape(titles[lang == "en"])}</text>'
         )
-        ready = name in existing
-        parts.append(f'<a href="{name}.html">{box}</a>' if ready else f'<g class="planned">{box}</g>')
+        parts.append(f'<a href="{name}.html">{box}</a>')
     size = f"0 0 {3 * COLUMN - 6} {4 * ROW + HEIGHT + 4}"
     return (
         f'<figure class="course-map"><svg viewBox="{size}" role="group" aria-label="{CAPTION[lang]}">{"".join(parts)}</svg>'
@@ -71,9 +70,7 @@ class CourseMap(Directive):
         environment = self.state.document.settings.env
         *folder, _ = environment.docname.split("/")
         lang = folder[-1] if folder else environment.config.language[:2]
-        prefix = "/".join([*folder, ""])
-        existing = {name.removeprefix(prefix) for name in environment.found_docs}
-        return [nodes.raw("", draw(lang, existing), format="html")]
+        return [nodes.raw("", draw(lang), format="html")]
 
 
 def setup(app):
