@@ -98,7 +98,7 @@ WRONG = [
     ("8.7", "ABDF", "忽略远处", "ignoring what is far"),
     ("8.7", "ACDF", "随底数", "changes with the base"),
     ("8.7", "AF", "D 漏了", "D is missing"),
-    ("8.7", "ADEF", "升得比 RoPE 还多", "even more than RoPE"),
+    ("8.7", "ADEF", "就比 RoPE 升得多", "more than RoPE by 1.5 L"),
     ("8.7", "AD", "F 漏了", "F is missing"),
     ("8.7", "ADFG", "微调 200 步", "200 steps"),
     ("8.7", "ADX", "没有 X", "no option X"),

@@ -141,7 +141,7 @@ def exercise_7(answer):
         "B": ("B 不是：损失平稳，忽略远处也能做到", "B is not: ignoring what is far away gives a flat loss as well"),
         "C": ("C 不是：次序随底数、α、β 和任务改变", "C is not: the order changes with the base, α, β and the task"),
         "D": ("D 漏了：图 8.1 里量到了，而且五个种子、两种文本都如此", "D is missing: measured in figure 8.1, for five seeds and two texts"),
-        "E": ("E 不是：最后一个桶从 128 开始时，T5 在 8 倍处升得比 RoPE 还多", "E is not: with the last bucket at 128, T5 has risen even more than RoPE by 8 L"),
+        "E": ("E 不是：最后一个桶从 128 开始时，T5 在 1.5 倍处就比 RoPE 升得多", "E is not: with the last bucket at 128, T5 has risen more than RoPE by 1.5 L"),
         "F": ("F 漏了：只差温度的两行就是对照", "F is missing: the two rows that differ in temperature only are the control"),
         "G": ("G 不是：论文里微调 200 步就够了；这里的步数、模型和长度都太小", "G is not: in the paper 200 steps of tuning were enough; steps, model and lengths are too small here"),
     }  # fmt: skip
