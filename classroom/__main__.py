@@ -8,6 +8,7 @@ import secrets
 import shutil
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 from book import ROOT
@@ -38,6 +39,8 @@ def main(arguments=None):
 
 def _release(options):
     assignments = [read_assignment(name, options.assignments) for name in _names(options)]
+    if not options.names:
+        assignments = [one for one in assignments if not _says_what_it_lacks(one)]
     for assignment in assignments:
         release(assignment, options.out)
         print(f"{assignment.name}: {options.out}/student, {options.out}/instructor")
@@ -47,6 +50,15 @@ def _release(options):
     print("发布的笔记本里没有答案 / no solution in the student notebooks")
     if SITE.exists():
         print(f"{SITE} 里也没有 / nor on the site")
+
+
+def _says_what_it_lacks(assignment):
+    """Say in one line if packages of an assignment are not installed: its pictures could not be drawn."""
+    missing = [name for name in assignment.packages if not find_spec(name)]
+    if missing:
+        install = f"{sys.executable} -m pip install -c constraints.txt {' '.join(missing)}"
+        print(f"{assignment.name}: 跳过，缺少 / left out, missing: {', '.join(missing)}; {install}")
+    return missing
 
 
 def _check(options):

@@ -38,7 +38,9 @@ def collect(inbox, assignment, roster=()):
     jobs = [_job(student, files) for student, files in belongings.items()]
     for job in jobs:
         if roster and not job["id"]:
-            job["notes"].append("«文件名里没有名单上的学号或姓名||the name of the file is not on the roster»")
+            job["notes"].append(
+                "«文件名对不上名单：没有学号或姓名，或者同名的不止一人||the name of the file is not on the roster, or belongs to several students»"
+            )
     return sorted(jobs, key=lambda job: job["key"])
 
 

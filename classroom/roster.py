@@ -48,7 +48,10 @@ def read_roster(path):
 
 
 def owner_of(name, assignment, roster):
-    """Return the student to whom a name in the inbox belongs: of the roster if one is named in it, the earliest first."""
+    """Return the student to whom a name in the inbox belongs: of the roster if one is named in it, the earliest first.
+
+    A name that several students of the roster have belongs to none of them: what carries it is graded on its own.
+    """
     stem = re.sub(r"\.(ipynb|py|zip|json|txt)$", "", name, flags=re.I)
     places = []
     for student in roster:
@@ -58,7 +61,9 @@ def owner_of(name, assignment, roster):
             if found := re.search(edge.format(pattern), stem, re.I):
                 places.append((found.start(), -len(found[0]), student))
     if places:
-        return min(places)[2]
+        first = min(places)
+        same = {student for *place, student in places if place == list(first[:2])}
+        return first[2] if len(same) == 1 else Student("", stem)
     short = re.sub(r"\s*(\(\d+\)|（\d+）|[-_ ]*(copy|副本)( ?\d+)?)\s*", "", stem, flags=re.I)
     short = re.sub(rf"[-_ ]*{re.escape(assignment)}[-_ ]*", "", short, flags=re.I).strip()
     return Student("", short or stem)

@@ -367,6 +367,29 @@ def test_who_is_not_on_the_roster_is_graded_and_said_not_to_be(inbox, small):
     assert found["notes"] == []
 
 
+def test_a_name_that_two_students_have_belongs_to_neither(inbox, small):
+    roster = [Student("1001", "王伟"), Student("1002", "王伟")]
+    files = {
+        "王伟.ipynb": cases.notebook([]),
+        "王伟 (1).ipynb": cases.notebook([]),
+        "1002 王伟.ipynb": cases.notebook([]),
+    }
+    jobs = collect(inbox(files), small, roster)
+    assert sorted((job["id"], job["student"]) for job in jobs) == [
+        ("", "王伟"),
+        ("", "王伟 (1)"),
+        ("1002", "王伟"),
+    ]
+    assert all("belongs to several students" in job["notes"][0] for job in jobs if not job["id"])
+
+
+def test_an_assignment_whose_packages_are_missing_is_left_out_of_a_release(monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr("classroom.__main__.find_spec", lambda name: None)
+    command_line.main(["release", "--out", str(tmp_path)])
+    assert "a2_rope: 跳过" in capsys.readouterr().out
+    assert not list(tmp_path.rglob("*.ipynb"))
+
+
 def test_an_inbox_that_is_not_there_says_so(tmp_path, small):
     with pytest.raises(ValueError, match="there is no such folder"):
         collect(tmp_path / "nowhere", small)
