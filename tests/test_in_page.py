@@ -160,7 +160,7 @@ def stored_results(cell):
 def cells_for_the_page(path, lang, packages_shipped):
     """Return [(cell, what check.mjs must know)] of the cells that run with these packages."""
     notebook = nbformat.read(edition_path(path, lang, suffix=".ipynb"), as_version=4)
-    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    code = [c for c in notebook.cells if c.cell_type == "code" and "setup" not in c.metadata.get("tags", ())]
     imports, found = {}, []
     for cell, fits in zip(code, runnable([cell.source for cell in code], packages_shipped), strict=True):
         names = read_cell(cell.source)
