@@ -44,7 +44,8 @@ test: $(VENV)/dev book  ## run all tests: package, notebooks of both editions, l
 test-slow: $(VENV)/dev  ## run what make test leaves out: empty environments, every notebook anew, the plain book
 	$(PY) -m pytest -m slow
 
-test-all: test test-slow  ## run both
+test-all: test  ## run every test, also those that need many minutes
+	$(PY) -m pytest -m "slow or exhaustive"
 
 lint: $(VENV)/dev  ## check the lessons and the code, without running them
 	@$(PY) -m book.lint

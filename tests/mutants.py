@@ -564,7 +564,7 @@ def _scratch(folder):
     for name in ("companion", "tests"):
         shutil.copytree(ROOT / name, folder / name, ignore=skip)
     (folder / "pytest.ini").write_text(
-        '[pytest]\nfilterwarnings = error\nmarkers = slow\naddopts = -m "not slow"\n'
+        '[pytest]\nfilterwarnings = error\nmarkers =\n    slow\n    exhaustive\naddopts = -m "not slow and not exhaustive"\n'
     )
     return folder
 

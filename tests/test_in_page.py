@@ -11,7 +11,7 @@ import zipfile
 import nbformat
 import pytest
 
-from book import LANGS, ROOT
+from book import ROOT
 from book.compose import edition_path
 from book.in_page import runtime
 from book.in_page.names import packages, packages_of, read_cell, runnable
@@ -210,8 +210,9 @@ def test_in_the_page_every_cell_prints_what_the_build_printed(path, shipped):
     assert differences(path, "en", shipped) == []
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("lang", LANGS)
+@pytest.mark.parametrize(
+    "lang", [pytest.param("en", marks=pytest.mark.slow), pytest.param("zh", marks=pytest.mark.exhaustive)]
+)
 @pytest.mark.parametrize("path", WITH_CODE, ids=lambda path: path.stem)
 def test_with_numpy_every_cell_prints_what_the_build_printed(path, lang, shipped_with_numpy):
     assert differences(path, lang, shipped_with_numpy) == []

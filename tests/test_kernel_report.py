@@ -213,7 +213,7 @@ def test_a_kernel_without_a_source_is_refused():
 
 ORDINARY, OTHERS = (75, 80, 90), (89, 100)
 all_targets = pytest.mark.parametrize(
-    "targets", [ORDINARY, pytest.param(OTHERS, marks=pytest.mark.slow)], ids=str
+    "targets", [ORDINARY, pytest.param(OTHERS, marks=pytest.mark.exhaustive)], ids=str
 )
 KERNELS = {"one": (rope_triton._turn_kernel, (32,)), "both": (rope_triton._turn_qk_kernel, (32, 8))}
 
@@ -240,7 +240,7 @@ def test_rotary_kernels_compile_for_every_chip_and_spill_on_none(kernel, pairing
     assert_runs_well(rope_report(kernel, pairing, meta(2, 32, 2048, 128, dtype=dtype), targets))
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("pairing", ["half", "adjacent"])
 @pytest.mark.parametrize(

@@ -38,6 +38,10 @@ def test_a_fault_that_no_test_finds_is_reported(monkeypatch, capsys):
     assert mutants.main(["unknown"]) == 2
 
 
-@pytest.mark.slow
-def test_every_mutant_turns_a_test_red():
+@pytest.mark.parametrize(
+    "kernels", [pytest.param(False, marks=pytest.mark.slow), pytest.param(True, marks=pytest.mark.exhaustive)]
+)
+def test_every_mutant_turns_a_test_red(monkeypatch, kernels):
+    chosen = [mutant for mutant in mutants.MUTANTS if (mutant.file == "rope_triton.py") == kernels]
+    monkeypatch.setattr(mutants, "MUTANTS", chosen)
     assert mutants.main() == 0

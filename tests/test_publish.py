@@ -208,9 +208,20 @@ def python(tmp_path_factory):
     return folder / "venv" / "bin" / "python"
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("lang", LANGS)
-@pytest.mark.parametrize("path", WITH_CODE, ids=lambda path: path.stem)
+# The laboratory trains for minutes: once is enough.
+ALONE = [
+    pytest.param(
+        path,
+        lang,
+        id=f"{path.stem}-{lang}",
+        marks=pytest.mark.exhaustive if (path.stem, lang) == ("08_extrapolation", "zh") else pytest.mark.slow,
+    )
+    for path in WITH_CODE
+    for lang in LANGS
+]
+
+
+@pytest.mark.parametrize(("path", "lang"), ALONE)
 def test_a_published_notebook_runs_alone(published, python, tmp_path, monkeypatch, path, lang):
     folder, place = published
     monkeypatch.delenv("PYTHONPATH", raising=False)
