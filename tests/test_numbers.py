@@ -16,7 +16,7 @@ GROUPED = re.compile(r"(?<=\d)(?:\\,|[_,\u202f])(?=\d{3})")
 # Numbers of sections, figures, tables, exercises and versions of Python, and what a link points to.
 LABEL = re.compile(
     r"^#.*$|\]\([^)]*\)|\d+\.\d+(?=\*\*|\s*节)"
-    r"|(?:练习|图|表|第|Exercises?|Figures?|Tables?|Sections?|Lessons?|Python)\s*\d+\.\d+(?:\s*(?:,|、|and|to|or|和|与|至|–|到)\s*\d+\.\d+)*",
+    r"|(?:练习|图|表|第|Exercises?|Figures?|Tables?|Sections?|Lessons?|Python)\s*\d+\.\d+(?:\s*(?:,|、|and on|and|to|or|和|与|至|–|到)\s*\d+\.\d+)*",
     re.MULTILINE | re.IGNORECASE,
 )
 

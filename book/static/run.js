@@ -95,8 +95,9 @@
   let worker, current, busy = false;
   const cells = [], owners = new Map();
   const start = () => {
-    worker = new Worker(new URL("worker.js", base), { type: "module" });
+    const mine = worker = new Worker(new URL("worker.js", base), { type: "module" });
     worker.onmessage = ({ data }) => {
+      if (mine !== worker) return;  // what a stopped worker had sent may still arrive
       if (data.failed) lose(words.failed);
       else if (!current) return;
       else if (data.got !== undefined) { if (!current.running) say(current, words.loading(megabytes(data.got), current.size)); }
@@ -104,7 +105,7 @@
       else if (data.result) show(current, data.result);
       else current.finish(data.ok);
     };
-    worker.onerror = (event) => { event.preventDefault(); lose(words.failed); };
+    worker.onerror = (event) => { event.preventDefault(); if (mine === worker) lose(words.failed); };
   };
   const lose = (why) => {
     worker?.terminate();
