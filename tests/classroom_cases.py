@@ -21,7 +21,7 @@ ASSIGNMENT = """---
 kernelspec: {name: python3, display_name: Python 3, language: python}
 minutes: 6
 packages: [numpy]
-seconds: 2
+seconds: 4
 memory: 256
 ---
 

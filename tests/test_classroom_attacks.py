@@ -106,8 +106,8 @@ def test_no_forged_answer_gets_a_point(batch, name):
 @pytest.mark.parametrize("name", cases.STEALING)
 def test_nothing_is_found(batch, name):
     messages = batch.results[name]["messages"]
-    allowed = {"Exception: nothing", "«2 秒内没有结束||it did not end within 2 seconds»"}  # a busy machine
-    assert {text for _, _, text in messages} <= allowed
+    assert [text for _, _, text in messages] in (["Exception: nothing"], [])
+    assert messages or name == "own_memory"
 
 
 @pytest.mark.parametrize("name", cases.TELLING)

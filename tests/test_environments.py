@@ -5,12 +5,14 @@ import os
 import subprocess
 import sys
 import venv
+from functools import cache
 from pathlib import Path
 
 import pytest
 import yaml
 
 from book import LANGS, ROOT
+from tests.test_editions import RUNS_HERE, extras_of
 from tests.test_faults import copy_project
 
 pytestmark = pytest.mark.slow
@@ -51,6 +53,28 @@ def test_the_pip_section_of_the_environment_file_is_enough(new_environment, tmp_
     assert "sympy" in run(
         python, "-c", "import companion.symbolic, sympy; print(sympy.__name__)", cwd=tmp_path
     )
+
+
+@pytest.fixture(scope="module")
+def bare(new_environment, tmp_path_factory):
+    """Return a function that gives an environment with the wheel of companion and what Colab has: few packages."""
+    wheels = tmp_path_factory.mktemp("wheels")
+    run(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", wheels, ".", cwd=ROOT)
+    few = ["-c", "constraints.txt", "numpy", "sympy", "matplotlib", "ipython", *wheels.iterdir()]
+
+    @cache
+    def having(*extras):
+        return new_environment("-".join(["bare", *extras]), *few, *extras)
+
+    return having
+
+
+@pytest.mark.parametrize("lang", LANGS)
+@pytest.mark.parametrize("path", RUNS_HERE, ids=lambda path: path.stem)
+def test_a_notebook_runs_in_an_empty_folder(bare, tmp_path, path, lang):
+    environment = {**os.environ, "MPLBACKEND": "agg"}
+    python = bare(*("torch", "triton") if extras_of(path) else ())
+    run(python, "-c", RUN_CELLS, path.parent / lang / f"{path.stem}.ipynb", cwd=tmp_path, env=environment)
 
 
 @pytest.fixture(scope="module")
