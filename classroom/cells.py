@@ -35,6 +35,7 @@ def serve(channel, cells, skip):
             if unit in skip:
                 continue
             channel.sendall(b'{"unit": [%d, %d, %d]}\n' % (unit, cell, statement.lineno))
+            channel.recv(1)  # the first process has looked at what the statement before left behind
             if getattr(statement, "module", None) == "__future__":
                 flags |= __future__.annotations.compiler_flag  # the other features are no longer optional
             try:

@@ -67,7 +67,7 @@ class Child:
     """A process with a student's cells in it, and the channel to it. What comes out of the channel is not trusted."""
 
     def __init__(self, request, memory, alone):
-        self.memory, self.alone, self.pending = memory, alone, bytearray()
+        self.memory, self.alone, self.pending, self.looked = memory, alone, bytearray(), 0
         self.channel, theirs = socket.socketpair()
         if os.fork():
             theirs.close()
@@ -87,16 +87,17 @@ class Child:
     def load(self, seconds):
         """Return what is said when the cells have been run, or at which statement that ended and why."""
         last, everything = [0, 0, 0], time.monotonic() + 3 * seconds
+        self.channel.settimeout(seconds)
         while True:
             line, failure = self._receive(min(time.monotonic() + seconds, everything))
             try:
                 message = {} if failure else json.loads(line)
                 if "loaded" in message:
                     return line
-                last = last if failure else [int(number) for number in message["unit"]]
-            except (
-                Exception
-            ):  # somebody else writes into the channel; the reader outside makes nothing of it either
+                if not failure:
+                    last = [int(number) for number in message["unit"]]
+                    self.channel.sendall(b"\n")  # the child waits: what is found later is of this statement
+            except Exception:  # somebody else writes into the channel, or nobody reads it
                 failure = "died"
             if failure:
                 end_all()
@@ -118,17 +119,14 @@ class Child:
 
     def _receive(self, until):
         """Return (line, None), or (None, why there is none)."""
-        look = 0
         while b"\n" not in self.pending:
             now = time.monotonic()
             if now > until:
                 return None, "time"
             if len(self.pending) > LONGEST_REPLY:
                 return None, "long"
-            if now > look:
-                look = now + 0.1
-                if _excessive(self.memory, self.alone):
-                    return None, "memory"
+            if self._takes_too_much(0.1):
+                return None, "memory"
             ready = select.select([self.channel, 0], [], [], min(0.1, until - now))[0]
             if 0 in ready:  # nobody sends anything before the answer: the grader has ended
                 end_all()
@@ -141,9 +139,19 @@ class Child:
                 if not chunk:
                     return None, "died"
                 self.pending.extend(chunk)
+        if self._takes_too_much(0.005):
+            return None, "memory"
         line, _, rest = bytes(self.pending).partition(b"\n")
         self.pending[:] = rest
         return line, None
+
+    def _takes_too_much(self, pause):
+        """Look at it, if the last look was so many seconds ago."""
+        now = time.monotonic()
+        if now < self.looked + pause:
+            return False
+        self.looked = now
+        return _excessive(self.memory, self.alone)
 
 
 def end_all():

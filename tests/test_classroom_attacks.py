@@ -224,6 +224,23 @@ def test_a_sandbox_that_does_not_answer_is_killed(monkeypatch):
     assert soon(lambda: not Path(f"/proc/{first}").exists() and not processes_that_sleep())
 
 
+@pytest.mark.parametrize("harmless", [[], ["after = 1\nagain = 2"]])
+def test_what_a_statement_leaves_behind_is_blamed_on_no_other(harmless):
+    leave = """
+def leave():
+    import os, time
+    global held
+    held, (ready, tell) = b"x" * (50 << 20), os.pipe()
+    if not os.fork():
+        os.write(tell, b"1")
+        time.sleep(60)
+    os.read(ready, 1)
+leave()"""
+    with Sandbox(["numpy"], 64) as sandbox:
+        answer = sandbox.open(["before = 1", leave, *harmless], (), 10)
+    assert answer == {"stuck": [3, 1, 10], "failed": "memory"}
+
+
 def soon(condition):
     until = time.monotonic() + 60
     while not (found := condition()) and time.monotonic() < until:
