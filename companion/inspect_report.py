@@ -1,6 +1,8 @@
 """What an engineer wants to know about the RoPE of a model, as text for a terminal, in Chinese or English."""
 
+import re
 from itertools import groupby
+from textwrap import fill
 from typing import NamedTuple
 from unicodedata import east_asian_width
 
@@ -73,7 +75,7 @@ def report(inspection, *, lang="en", every_pair=False):
         raise ValueError(f"lang must be 'zh' or 'en', got {lang!r}; choose one of the two editions")
     words = _WORDS[lang]
     table = _every_pair(inspection, words) if every_pair else _ranges(inspection, words)
-    notes = [f"• {pair[lang == 'en']}" for pair in traps(inspection)]
+    notes = [_in_lines(f"• {pair[lang == 'en']}", lang) for pair in traps(inspection)]
     parts = ["\n".join(_header(inspection, words)), _aligned(table)]
     return "\n\n".join([*parts, *(["\n".join([words["notes"], *notes])] if notes else [])])
 
@@ -245,3 +247,10 @@ def _aligned(lines):
 
 def _width(text):
     return sum(2 if east_asian_width(character) in "WF" else 1 for character in text)
+
+
+def _in_lines(note, lang):
+    """Return a note in lines of at most 79 columns: English ones end after a word, Chinese ones where a clause does."""
+    if lang == "en":
+        return fill(note, 79, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+    return re.sub(r"(.{12,36}[，。；：])(?=.)", r"\1\n  ", note)

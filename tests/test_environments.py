@@ -1,30 +1,19 @@
-"""The project on machines that have little: an empty environment, an empty folder, another day."""
+"""The project in an empty environment, and on another day."""
 
 import json
 import os
 import subprocess
 import sys
 import venv
-from functools import cache
 from pathlib import Path
 
 import pytest
 import yaml
 
 from book import LANGS, ROOT
-from tests.test_editions import RUNS_HERE, extras_of
 from tests.test_faults import copy_project
 
 pytestmark = pytest.mark.slow
-
-RUN_CELLS = """
-import json, sys
-from IPython.core.interactiveshell import InteractiveShell
-shell = InteractiveShell.instance()
-for cell in json.load(open(sys.argv[1], encoding="utf8"))["cells"]:
-    if cell["cell_type"] == "code":
-        shell.run_cell("".join(cell["source"])).raise_error()
-"""
 
 
 def run(*command, **options):
@@ -33,48 +22,20 @@ def run(*command, **options):
     return done.stdout
 
 
-@pytest.fixture(scope="module")
-def new_environment(tmp_path_factory):
-    """Return a function that makes an empty environment, installs into it from the project, and returns its python."""
-
-    def make(name, *arguments):
-        folder = tmp_path_factory.mktemp(name) / "venv"
-        venv.create(folder, with_pip=True)
-        python = folder / "bin" / "python"
-        run(python, "-m", "pip", "install", "--quiet", *arguments, cwd=ROOT)
-        return python
-
-    return make
+def new_environment(folder, *arguments):
+    """Make an empty environment, install into it from the project, and return its python."""
+    venv.create(folder, with_pip=True)
+    python = folder / "bin" / "python"
+    run(python, "-m", "pip", "install", "--quiet", *arguments, cwd=ROOT)
+    return python
 
 
-def test_the_pip_section_of_the_environment_file_is_enough(new_environment, tmp_path):
+def test_the_pip_section_of_the_environment_file_is_enough(tmp_path):
     section = yaml.safe_load((ROOT / "environment.yml").read_text("utf8"))["dependencies"][-1]["pip"]
-    python = new_environment("conda", *(word for line in section for word in line.split(" ", 1)))
+    python = new_environment(tmp_path / "conda", *(word for line in section for word in line.split(" ", 1)))
     assert "sympy" in run(
         python, "-c", "import companion.symbolic, sympy; print(sympy.__name__)", cwd=tmp_path
     )
-
-
-@pytest.fixture(scope="module")
-def bare(new_environment, tmp_path_factory):
-    """Return a function that gives an environment with the wheel of companion and what Colab has: few packages."""
-    wheels = tmp_path_factory.mktemp("wheels")
-    run(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", wheels, ".", cwd=ROOT)
-    few = ["-c", "constraints.txt", "numpy", "sympy", "matplotlib", "ipython", *wheels.iterdir()]
-
-    @cache
-    def having(*extras):
-        return new_environment("-".join(["bare", *extras]), *few, *extras)
-
-    return having
-
-
-@pytest.mark.parametrize("lang", LANGS)
-@pytest.mark.parametrize("path", RUNS_HERE, ids=lambda path: path.stem)
-def test_a_notebook_runs_in_an_empty_folder(bare, tmp_path, path, lang):
-    environment = {**os.environ, "MPLBACKEND": "agg"}
-    python = bare(*("torch", "triton") if extras_of(path) else ())
-    run(python, "-c", RUN_CELLS, path.parent / lang / f"{path.stem}.ipynb", cwd=tmp_path, env=environment)
 
 
 @pytest.fixture(scope="module")

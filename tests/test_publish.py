@@ -7,10 +7,9 @@ import re
 import shutil
 import subprocess
 import sys
-import venv
 import zipfile
+from functools import cache
 from importlib import util
-from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import nbformat
@@ -21,7 +20,7 @@ from book.compose import WORDS
 from book.publish import Place
 from tests.conftest import serve
 from tests.test_editions import RUNS_HERE, WITH_CODE, extras_of
-from tests.test_environments import RUN_CELLS, run
+from tests.test_environments import new_environment, run
 
 PLACE = Place("someone/course", "https://someone.example/course")
 
@@ -194,39 +193,36 @@ def test_the_wheel_holds_the_present_package(published):
 
 
 @pytest.fixture(scope="module")
-def python(tmp_path_factory):
-    """A new environment with what is preinstalled where notebooks are opened, and without companion."""
-    folder = tmp_path_factory.mktemp("environment")
-    venv.create(folder / "venv", with_pip=True)
-    installed = Path(nbformat.__file__).parent.parent
-    (folder / "preinstalled").mkdir()
-    for path in installed.iterdir():
-        if not re.match(r"__editable__|where_order_lives|__pycache__|pip|_distutils|distutils", path.name):
-            (folder / "preinstalled" / path.name).symlink_to(path)
-    (site_packages,) = (folder / "venv").glob("lib/python*/site-packages")
-    (site_packages / "preinstalled.pth").write_text(str(folder / "preinstalled"))
-    return folder / "venv" / "bin" / "python"
+def bare(tmp_path_factory):
+    """Return a function that gives an environment with a few packages of those that Colab has, and without companion."""
+    few = ["-c", "constraints.txt", "numpy", "sympy", "matplotlib", "ipython"]
+
+    @cache
+    def having(*extras):
+        return new_environment(tmp_path_factory.mktemp("bare") / "venv", *few, *extras)
+
+    return having
 
 
-# The laboratory trains for minutes: once is enough.
-ALONE = [
-    pytest.param(
-        path,
-        lang,
-        id=f"{path.stem}-{lang}",
-        marks=pytest.mark.exhaustive if (path.stem, lang) == ("08_extrapolation", "zh") else pytest.mark.slow,
-    )
-    for path in WITH_CODE
-    for lang in LANGS
-]
+RUN_CELLS = """
+import json, sys
+from IPython.core.interactiveshell import InteractiveShell
+shell = InteractiveShell.instance()
+for cell in json.load(open(sys.argv[1], encoding="utf8"))["cells"]:
+    if cell["cell_type"] == "code":
+        shell.run_cell("".join(cell["source"])).raise_error()
+"""
 
 
-@pytest.mark.parametrize(("path", "lang"), ALONE)
-def test_a_published_notebook_runs_alone(published, python, tmp_path, monkeypatch, path, lang):
+@pytest.mark.slow
+@pytest.mark.parametrize("lang", LANGS)
+@pytest.mark.parametrize("path", WITH_CODE, ids=lambda path: path.stem)
+def test_a_published_notebook_runs_in_an_empty_folder(published, bare, tmp_path, monkeypatch, path, lang):
     folder, place = published
     monkeypatch.delenv("PYTHONPATH", raising=False)
     if path not in RUNS_HERE:
         pytest.skip(f"this lesson needs {extras_of(path)}, which are tested on Python 3.11")
+    python = bare(*("torch", "triton") if extras_of(path) else ())
     run(python, "-m", "pip", "uninstall", "--yes", "--quiet", "where-order-lives")
     failed = subprocess.run([python, "-c", "import companion"], capture_output=True, cwd=tmp_path)
     assert failed.returncode

@@ -188,7 +188,7 @@ def exercise_8(function):
             if (hint := _known_mistake(got, mistakes)) is not None:
                 return hint
             if np.shape(got) == x.shape and not np.array_equal(np.asarray(got)[rotary_dim:], x[rotary_dim:]):
-                return "后面的维度应当原样留着", "the dimensions behind should stay as they are"
+                return "其余的维度应当原样留着", "the remaining dimensions should stay as they are"
             return wrong
     return None
 

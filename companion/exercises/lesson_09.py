@@ -8,7 +8,7 @@ from companion.multimodal import mrope_axes, mrope_position_ids
 
 
 def exercise_1(answer):
-    """The position of the text behind 5 tokens of text and an image of 3 rows and 7 columns: 12."""
+    """The position of the text after 5 tokens of text and an image of 3 rows and 7 columns: 12."""
     mistakes = [
         (26, "这是词元数；图像占 max(h, w) 个位置，不是 h × w 个", "that is the number of tokens; an image takes up max(h, w) positions, not h × w"),
         (8, "加的是行数；列走得更远", "that adds the rows; the columns go farther"),
@@ -22,7 +22,7 @@ def exercise_1(answer):
 
 
 def exercise_2(answer):
-    """delta behind 10 tokens of text and a video of 40 frames of 12 × 20: 50 − 9610."""
+    """delta after 10 tokens of text and a video of 40 frames of 12 × 20: 50 − 9610."""
     mistakes = [
         (9560, "符号反了：下一个位置减去词元数", "the wrong sign: the next position minus the number of tokens"),
         (50, "这是下一个位置；还要减去词元数", "that is the next position; subtract the number of tokens"),
@@ -88,7 +88,7 @@ def exercise_5(next_positions):
         want = np.tile(ids.max() + 1 + steps, (3, 1))
         mistakes = [
             (np.tile(ids.shape[1] + steps, (3, 1)), "接着词元数往下数了：那是缓存的长度，不是位置", "that counts on from the number of tokens: the length of the cache, not a position"),
-            (ids[:, -1:] + 1 + steps, "接着最后一个词元数了：图像之后三个轴会得到不同的数", "that counts on from the last token: behind an image the three axes get different numbers"),
+            (ids[:, -1:] + 1 + steps, "接着最后一个词元数了：图像之后三个轴会得到不同的数", "that counts on from the last token: after an image the three axes get different numbers"),
             (np.tile(ids[0, -1] + 1 + steps, (3, 1)), "只看了时间轴", "that looks at time only"),
             (want - 1, "少了 1：从最大的数加 1 开始", "one too few: start one past the largest number"),
             (want[0], "要三行，T、H、W 各一行", "three rows are wanted, for T, H and W"),
@@ -104,7 +104,7 @@ def exercise_6(answer):
     reasons = {
         "A": ("A 不能：文字的三个数相等，听哪个轴都一样", "A cannot: the numbers of text are equal, so any axis will do"),
         "B": ("B 不能：一格的图，三个数也相等", "B cannot: an image of one patch has three equal numbers too"),
-        "C": ("C 不能：图后的文字之间，三个轴上的差相等", "C cannot: among the text behind it, differences are equal on all axes"),
+        "C": ("C 不能：图后的文字之间，三个轴上的差相等", "C cannot: among the text after it, differences are equal on all axes"),
         "D": ("D 漏了：文字看图，行差与列差随格子而变", "D is missing: from text to image, differences in row and column change with the patch"),
         "E": ("E 漏了：帧与帧之间，时间差不是 0，行差和列差是 0", "E is missing: between frames time differs, and row and column do not"),
     }  # fmt: skip
@@ -155,9 +155,9 @@ def _misplaced(segments, want):
     yield (
         by_tokens,
         "图像之后接着词元数往下数了；应当从最大的数加 1 开始",
-        "text behind the image counts on by tokens; it starts one past the largest number",
+        "text after the image counts on by tokens; it starts one past the largest number",
     )
-    yield _placed(segments, lambda block: block[0].max() + 1), "图像之后只看了时间轴；要看三个轴里最大的数", "behind the image only time is looked at; take the largest number on any axis"  # fmt: skip
+    yield _placed(segments, lambda block: block[0].max() + 1), "图像之后只看了时间轴；要看三个轴里最大的数", "after the image only time is looked at; take the largest number on any axis"  # fmt: skip
     yield _placed(segments, lambda block: block.max()), "少加了 1：下一段与图像的最大的数重叠", "one too few: the next segment overlaps with the largest number of the image"  # fmt: skip
     yield _placed(segments, lambda block: 0), "每一段都从 0 开始了：要接着前面", "each segment starts at 0: it has to go on from the one before"  # fmt: skip
     counted = np.tile(np.arange(want.shape[1]), (3, 1))
