@@ -1,9 +1,10 @@
 # ruff: noqa: N803, N806 - the constants of a kernel are in capitals, as everywhere in the field
 """Attention in Triton: `companion.attention` in one kernel, which never writes the scores to memory.
 
-Dao et al. 2022 (FlashAttention), Algorithm 1, after Milakov and Gimelshein 2018; Press et al. 2022 for ALiBi and
-Su et al. 2021 for RoPE inside the kernel. Tensors are `*batch seq_len head_dim`; with three axes or more, the third
-from the end counts the heads. Causal means key position ≤ query position, and the last query stands at the last key.
+Dao 2023 (FlashAttention-2), Algorithm 1, after Dao et al. 2022 and Milakov and Gimelshein 2018; Press et al. 2022
+for ALiBi and Su et al. 2021 for RoPE inside the kernel. Tensors are `*batch seq_len head_dim`; with three axes or
+more, the third from the end counts the heads. Causal means key position ≤ query position, and the last query stands
+at the last key.
 float32 is multiplied as exactly as `torch.get_float32_matmul_precision()` says.
 """
 
@@ -34,7 +35,7 @@ def attention(q, k, v, *, scale=None, bias=None, mask=None):
 
     Raises TypeError or ValueError for q, k or v of other or different dtypes, for widths, batch axes, head
     counts or lengths that do not fit, a mask that is not boolean, and a scale that is not > 0.
-    Source: Dao et al. 2022, Algorithm 1; Dao 2023 (FlashAttention-2), Algorithm 2, for the gradient.
+    Source: Dao 2023 (FlashAttention-2), Algorithm 1, and Algorithm 2 for the gradient.
     """
     return _attend(q, k, v, scale, bias, mask, causal=False)
 
@@ -183,6 +184,31 @@ def _load_rows(
 
 
 @triton.jit
+def _store_rows(ptr, row, exists, rows, WIDTH: tl.constexpr, WIDTH_BLOCK: tl.constexpr):
+    """Write rows of the output, or of the gradient of v; `row` is int64."""
+    column = tl.arange(0, WIDTH_BLOCK)[None, :]
+    mask = exists[:, None] & (column < WIDTH)
+    tl.store(ptr + row[:, None] * WIDTH + column, rows.to(ptr.dtype.element_ty), mask=mask)
+
+
+@triton.jit
+def _slope(slopes_ptr, head):
+    slope = 0.0
+    if slopes_ptr is not None:
+        slope = tl.load(slopes_ptr + head)
+    return slope
+
+
+@triton.jit
+def _keys_end(blocks, queries, keys, CAUSAL: tl.constexpr, QUERY_BLOCK: tl.constexpr):
+    """One past the last key that this program's block of queries may see."""
+    end = keys
+    if CAUSAL:
+        end = tl.minimum(keys, (tl.program_id(0) % blocks + 1) * QUERY_BLOCK + keys - queries)
+    return end
+
+
+@triton.jit
 def _scores(
     left_first, left_second, right_first, right_second, query, key, queries, keys, scale, slope,
     bias_ptr, bias_row, bias_column, CAUSAL: tl.constexpr, ALIBI: tl.constexpr, PRECISION: tl.constexpr,
@@ -222,9 +248,7 @@ def _forward_kernel(
     q_ptr += batch * q_batch + head * q_head
     k_ptr += batch * k_batch + (head // group) * k_head
     v_ptr += batch * v_batch + (head // group) * v_head
-    slope = 0.0
-    if slopes_ptr is not None:
-        slope = tl.load(slopes_ptr + head)
+    slope = _slope(slopes_ptr, head)
     if bias_ptr is not None:
         bias_ptr += batch * bias_batch + head * bias_head
     if cos_ptr is not None:
@@ -234,42 +258,17 @@ def _forward_kernel(
     query = (tl.program_id(0) % blocks) * QUERY_BLOCK + tl.arange(0, QUERY_BLOCK)
     position, exists = query + keys - queries, query < queries
     q_first, q_second = _load_halves(
-        q_ptr,
-        q_row,
-        query,
-        position,
-        exists,
-        cos_ptr,
-        sin_ptr,
-        HEAD_DIM,
-        ROTARY_HALF,
-        ADJACENT,
-        HALF_BLOCK,
-        DOT,
-    )
+        q_ptr, q_row, query, position, exists, cos_ptr, sin_ptr, HEAD_DIM, ROTARY_HALF, ADJACENT, HALF_BLOCK, DOT
+    )  # fmt: skip
     # Online softmax: totals are those relative to the largest score so far, and shrink when a larger one comes.
     largest = tl.full((QUERY_BLOCK,), -float("inf"), tl.float32)
     total = tl.zeros((QUERY_BLOCK,), tl.float32)
     averages = tl.zeros((QUERY_BLOCK, VALUE_BLOCK), tl.float32)
-    end = keys
-    if CAUSAL:
-        end = tl.minimum(keys, (tl.program_id(0) % blocks + 1) * QUERY_BLOCK + keys - queries)
-    for start in range(0, end, KEY_BLOCK):
+    for start in range(0, _keys_end(blocks, queries, keys, CAUSAL, QUERY_BLOCK), KEY_BLOCK):
         key = start + tl.arange(0, KEY_BLOCK)
         k_first, k_second = _load_halves(
-            k_ptr,
-            k_row,
-            key,
-            key,
-            key < keys,
-            cos_ptr,
-            sin_ptr,
-            HEAD_DIM,
-            ROTARY_HALF,
-            ADJACENT,
-            HALF_BLOCK,
-            DOT,
-        )
+            k_ptr, k_row, key, key, key < keys, cos_ptr, sin_ptr, HEAD_DIM, ROTARY_HALF, ADJACENT, HALF_BLOCK, DOT
+        )  # fmt: skip
         scores = _scores(
             q_first, q_second, k_first, k_second, query[:, None], key[None, :], queries, keys, scale, slope,
             bias_ptr, bias_row, bias_column, CAUSAL, slopes_ptr is not None, PRECISION,
@@ -286,11 +285,7 @@ def _forward_kernel(
     total = tl.where(seen, total, 1.0)
     row = query_head * queries + query
     tl.store(log_total_ptr + row, tl.where(seen, largest, 0.0) + tl.log2(total), mask=exists)
-    column = tl.arange(0, VALUE_BLOCK)[None, :]
-    averages = (averages / total[:, None]).to(out_ptr.dtype.element_ty)
-    tl.store(
-        out_ptr + row[:, None] * VALUE_DIM + column, averages, mask=exists[:, None] & (column < VALUE_DIM)
-    )
+    _store_rows(out_ptr, row, exists, averages / total[:, None], VALUE_DIM, VALUE_BLOCK)
 
 
 @triton.jit
@@ -313,9 +308,7 @@ def _query_gradient_kernel(
     q_ptr += batch * q_batch + head * q_head
     k_ptr += batch * k_batch + (head // group) * k_head
     v_ptr += batch * v_batch + (head // group) * v_head
-    slope = 0.0
-    if slopes_ptr is not None:
-        slope = tl.load(slopes_ptr + head)
+    slope = _slope(slopes_ptr, head)
     if bias_ptr is not None:
         bias_ptr += batch * bias_batch + head * bias_head
     if cos_ptr is not None:
@@ -326,19 +319,8 @@ def _query_gradient_kernel(
     position, exists = query + keys - queries, query < queries
     row = query_head * queries + query
     q_first, q_second = _load_halves(
-        q_ptr,
-        q_row,
-        query,
-        position,
-        exists,
-        cos_ptr,
-        sin_ptr,
-        HEAD_DIM,
-        ROTARY_HALF,
-        ADJACENT,
-        HALF_BLOCK,
-        DOT,
-    )
+        q_ptr, q_row, query, position, exists, cos_ptr, sin_ptr, HEAD_DIM, ROTARY_HALF, ADJACENT, HALF_BLOCK, DOT
+    )  # fmt: skip
     out = _load_rows(out_ptr, VALUE_DIM, row, exists, VALUE_DIM, VALUE_BLOCK, tl.float32)
     dout = _load_rows(dout_ptr, VALUE_DIM, row, exists, VALUE_DIM, VALUE_BLOCK, tl.float32)
     rest = tl.sum(out * dout, 1)
@@ -347,25 +329,11 @@ def _query_gradient_kernel(
     log_total = tl.load(log_total_ptr + row, mask=exists, other=0.0)
     dq_first = tl.zeros((QUERY_BLOCK, HALF_BLOCK), tl.float32)
     dq_second = tl.zeros((QUERY_BLOCK, HALF_BLOCK), tl.float32)
-    end = keys
-    if CAUSAL:
-        end = tl.minimum(keys, (tl.program_id(0) % blocks + 1) * QUERY_BLOCK + keys - queries)
-    for start in range(0, end, KEY_BLOCK):
+    for start in range(0, _keys_end(blocks, queries, keys, CAUSAL, QUERY_BLOCK), KEY_BLOCK):
         key = start + tl.arange(0, KEY_BLOCK)
         k_first, k_second = _load_halves(
-            k_ptr,
-            k_row,
-            key,
-            key,
-            key < keys,
-            cos_ptr,
-            sin_ptr,
-            HEAD_DIM,
-            ROTARY_HALF,
-            ADJACENT,
-            HALF_BLOCK,
-            DOT,
-        )
+            k_ptr, k_row, key, key, key < keys, cos_ptr, sin_ptr, HEAD_DIM, ROTARY_HALF, ADJACENT, HALF_BLOCK, DOT
+        )  # fmt: skip
         scores = _scores(
             q_first, q_second, k_first, k_second, query[:, None], key[None, :], queries, keys, scale, slope,
             bias_ptr, bias_row, bias_column, CAUSAL, slopes_ptr is not None, PRECISION,
@@ -426,9 +394,7 @@ def _key_gradient_kernel(
     for member in range(0, group):
         head = first_head + member
         head_row = (batch * heads + head) * queries
-        slope = 0.0
-        if slopes_ptr is not None:
-            slope = tl.load(slopes_ptr + head)
+        slope = _slope(slopes_ptr, head)
         head_bias_ptr = bias_ptr
         if bias_ptr is not None:
             head_bias_ptr = bias_ptr + batch * bias_batch + head * bias_head
@@ -459,9 +425,7 @@ def _key_gradient_kernel(
         dk_ptr, row, key, exists, dk_first * scale, dk_second * scale, cos_ptr, sin_ptr,
         HEAD_DIM, ROTARY_HALF, ADJACENT, HALF_BLOCK,
     )  # fmt: skip
-    column = tl.arange(0, VALUE_BLOCK)[None, :]
-    dv = dv.to(dv_ptr.dtype.element_ty)
-    tl.store(dv_ptr + row[:, None] * VALUE_DIM + column, dv, mask=exists[:, None] & (column < VALUE_DIM))
+    _store_rows(dv_ptr, row, exists, dv, VALUE_DIM, VALUE_BLOCK)
 
 
 class _Attention(torch.autograd.Function):

@@ -13,6 +13,7 @@ import pytest
 
 from book import ROOT
 from book.compose import edition_path
+from book.extensions.run_in_page import _packages
 from book.in_page import runtime
 from book.in_page.names import packages, packages_of, read_cell, runnable
 from book.npm import unpacked
@@ -133,6 +134,14 @@ def test_every_file_lies_in_a_folder_named_by_the_content(shipped, tmp_path, mon
         runtime, "_companion", lambda lock: runtime._wheel("companion", "0", {"a": b""}, [], [])
     )
     assert runtime.assemble(tmp_path)["folder"] != folder.name
+
+
+def test_the_page_knows_the_bytes_of_all_that_a_package_stands_on(tmp_path):
+    information = runtime.assemble(tmp_path)
+    assert information["needs"]["sympy"] == ["mpmath", "sympy"]
+    assert information["sizes"].keys() == {"", *information["packages"]}
+    assert _packages("import sympy", "04_rope", information) == ["mpmath", "sympy"]
+    assert _packages("import sympy", "04_rope", {}) == ["sympy"]
 
 
 def test_the_path_of_sympy_stays_below_12_megabytes(shipped):

@@ -78,6 +78,40 @@ def test_a_kernel_that_relies_on_the_order_of_its_programs_is_found_by_shuffling
     assert check_kernel(CARRY, puzzle)[1].startswith("in another order of the programs the result is wrong")
 
 
+ROLL = kernel(
+    """
+@triton.jit
+def roll(x, y, size, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    j = tl.where(i == 0, size, i) - 1
+    tl.store(y + i, tl.load(x + j, mask=i < size, other=0.0), mask=i < size)
+"""
+)
+
+
+def rolled(x: kernel_check.Axes("size")) -> kernel_check.Axes("size"):
+    return x.roll(1)
+
+
+def test_a_kernel_that_is_not_its_own_transpose_is_wrong_only_where_the_gradient_is_compared():
+    puzzle = Puzzle(rolled, kernel_puzzles.launch_blocks, ({"size": 100},))
+    # Programs read the last cell of the block before: in another tensor than they write, so that is no race.
+    assert check_kernel(ROLL, puzzle) is None
+    said = check_kernel(ROLL, puzzle._replace(transpose=True))
+    assert said[1].startswith("forward is right; backward, with size=100, y[:] is wrong")
+
+
+@pytest.mark.parametrize("number", KERNELS[:8])
+def test_up_to_the_softmax_each_exercise_compares_gradients(number):
+    puzzle = kernel_puzzles.PUZZLES[number]
+    assert puzzle.backward != puzzle.transpose
+
+
+def test_the_rows_of_x_and_y_have_other_gaps():
+    x, y = (kernel_memory.guarded(name, torch.zeros(4, 3), "gaps", 0.0) for name in "xy")
+    assert x.tensor.stride(0) != y.tensor.stride(0)
+
+
 @pytest.mark.parametrize("number", KERNELS)
 def test_after_a_check_triton_is_as_it_was(number):
     for answer in (right(number), wrong(number, ("tl.store(", "tl.store(2**50 + "))):
@@ -183,7 +217,24 @@ def small_rope(run, x, cos, sin, y):
     run[(2,)](x, cos, sin, y, 6, x.stride(0), y.stride(0), HALF=4, BLOCK=4)
 
 
+def small_rope_in_place(run, x, cos, sin, backward=False):
+    run[(2,)](x, cos, sin, 6, x.stride(0), BACKWARD=backward, HALF=4, BLOCK=4)
+
+
+def small_rows(run, scores, values, y):
+    run[(3,)](scores, values, y, 5, 10, scores.stride(0), ROWS=2, KEYS=4)
+
+
+def small_alibi(run, q, k, v, slopes, y):
+    run[(3, 1)](q, k, v, slopes, y, 5, *q.stride()[:2], SCALE=0.5, DIM=4, ROWS=2, KEYS=2)
+
+
+def small_rope_attention(run, q, k, v, cos, sin, y):
+    run[(3, 1)](q, k, v, cos, sin, y, 5, *q.stride()[:2], SCALE=0.5, HALF=2, ROWS=2, KEYS=2)
+
+
 ROPE = {"seq_len": 6, "head_dim": 8, "half_dim": 4}
+ONE_HEAD = {"heads": 1, "seq_len": 5, "head_dim": 4, "half_dim": 2}
 HEADS = {"seq_len": 3, "q_heads": 3, "k_heads": 1, "head_dim": 4, "half_dim": 2}
 PICTURES = {
     "copy": ("10.3", small_blocks, {"size": 16}),
@@ -191,7 +242,11 @@ PICTURES = {
     "tiles": ("10.4", small_tiles, {"rows": 5, "columns": 7}),
     "half": ("10.5", small_rope, ROPE),
     "adjacent": ("10.6", small_rope, ROPE),
+    "in_place": ("10.8", small_rope_in_place, ROPE),
     "fused": ("10.9", kernel_puzzles.launch_fused, HEADS),
+    "softmax": ("10.10", small_rows, {"rows": 5, "keys": 10}),
+    "alibi": ("10.11", small_alibi, ONE_HEAD),
+    "rope": ("10.12", small_rope_attention, ONE_HEAD),
 }
 
 

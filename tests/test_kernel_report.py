@@ -257,3 +257,8 @@ def test_rotary_kernels_compile_for_every_chip_and_spill_on_none(kernel, pairing
 )
 def test_rotary_kernels_of_other_shapes_spill_on_no_chip_either(kernel, pairing, x):
     assert_runs_well(rope_report(kernel, pairing, x, ORDINARY + OTHERS))
+
+
+def test_neighbours_loaded_together_and_parted_in_registers_need_no_shared_memory():
+    report = rope_report("one", "adjacent", meta(1, 8, 64, 128, dtype=torch.float16), (75, 90))
+    assert [row.shared for row in report] == [0, 0], report

@@ -1,4 +1,4 @@
-"""The checks of lesson 10 accept the kernels of the lesson, and name what is wrong with 40 others."""
+"""The checks of lesson 10 accept the kernels of the lesson, and name what is wrong with 65 others."""
 
 import pytest
 
@@ -82,6 +82,7 @@ WRONG = [
         "layout=transposed 时 y[",
         "layout=transposed, y[",
     ),
+    ("10.4", wrong("10.4", ("m * y_row + n * y_column", "m * x_row + n * x_column")), "y 的行与行之间", "between the rows of y"),
     ("10.4", wrong("10.4", (" & (n < columns)", "")), "末尾之后", "past the end of y"),
     ("10.4", wrong("10.4", ("(m < rows) & ", "")), "末尾之后", "past the end of y"),
     ("10.4", wrong("10.4", ("tl.program_id(1) * COLUMNS", "tl.program_id(0) * COLUMNS")), "y[0, 32:40], … 从来没有写过", "y[0, 32:40], … was never written"),
@@ -111,6 +112,11 @@ WRONG = [
     ("10.5", wrong("10.5", ("m * x_row", "m * 2 * HALF")), "行与行之间", "between the rows of x"),
     ("10.5", wrong("10.5", ("m < seq_len", "m <= seq_len")), "程序 3 写到了 y 末尾之后的 2 个", "program 3 wrote 2 elements past the end of y"),
     ("10.5", wrong("10.5", ("cos + m * HALF", "sin + m * HALF")), "不对", "is wrong"),
+    ("10.5", wrong("10.5", ("cos + m * HALF", "SIN"), ("sin + m * HALF", "cos + m * HALF"), ("SIN", "sin + m * HALF")), "用反了", "are exchanged"),
+    ("10.5", wrong("10.5", ("a * c - b * s", "a * c + b * s")), "第一式里 sin 前面", "sine of the first formula"),
+    ("10.5", wrong("10.5", ("b * c + a * s", "b * c - a * s")), "第二式里 sin 前面", "sine of the second formula"),
+    ("10.5", wrong("10.5", ("m * y_row", "m * x_row")), "y 的行与行之间", "between the rows of y"),
+    ("10.5", wrong("10.5", ("[:, None]", "")), "← c = tl.load(cos", "← c = tl.load(cos"),
     ("10.5", wrong("10.5", ("first = x + m * x_row", "first = x + (m - 1) * x_row")), "x 开头之前", "before the start of x"),
     ("10.6", right("10.5"), "这是对半配对", "that is half pairing"),
     ("10.7", wrong("10.7", ("        s = -s", "        s = s")), "反向：方向反了", "backward: turned the other way"),
@@ -122,7 +128,12 @@ WRONG = [
     ("10.9", wrong("10.9", ("k + m * k_token", "k + m * q_token")), "k 末尾之后", "past the end of k"),
     ("10.9", wrong("10.9", ("cos + m * HALF", "cos"), ("sin + m * HALF", "sin")), "每一行都用了表的第 0 行", "row 0 of the table"),
     ("10.9", wrong("10.9", ("mask = h < k_heads", "mask = h < 0")), "k 没有转", "k was not turned"),
-    ("10.10", wrong("10.10", ("total = total * shrink +", "total = total +"), ("result = result * shrink +", "result = result +")), "不对：y[0] 应该是", "is wrong: y[0] should be"),
+    ("10.10", wrong("10.10", ("total = total * shrink +", "total = total +"), ("result = result * shrink +", "result = result +")), "旧的 Z 和 A 要乘以", "the old Z and A must be multiplied"),
+    ("10.10", wrong("10.10", ("total = total * shrink +", "total = total +")), "旧的 Z 要乘以", "the old Z must be multiplied"),
+    ("10.10", wrong("10.10", ("result = result * shrink +", "result = result +")), "旧的 A 要乘以", "the old A must be multiplied"),
+    ("10.10", wrong("10.10", ('other=float("-inf"))', "other=0.0)")), "末尾之外的格子分到了权重", "cells beyond the last key got weight"),
+    ("10.10", wrong("10.10", ('tl.full((ROWS,), float("-inf"), tl.float32)', "tl.zeros((ROWS,), tl.float32)")), "y[:] 是 nan", "y[:] is nan"),
+    ("10.10", wrong("10.10", ("        best = new\n", "")), "y[:] 不对", "y[:] is wrong"),
     ("10.10", wrong("10.10", ("result / total", "result")), "没有除以权重的和", "sum of the weights"),
     ("10.10", wrong("10.10", ('other=float("-inf"))', "other=1000.0)")), "y[:] 不对", "y[:] is wrong"),
     ("10.10", wrong("10.10", ("new = tl.maximum(best, tl.max(s, 1))", "new = best * 0 + 0.0")), "y[:] 是 nan", "y[:] is nan"),

@@ -1,6 +1,7 @@
 """Search on the built website: by text where it is served, by title where it is opened from a file."""
 
-from urllib.parse import urlsplit
+import re
+from urllib.parse import quote, urlsplit
 
 import pytest
 import yaml
@@ -63,6 +64,50 @@ def test_a_phrase_that_the_index_cuts_otherwise_is_found_by_reading(open_page, s
     page.wait_for_selector("#search-results a")
     assert "/zh/09_multimodal.html" in page.locator("#search-results a").first.get_attribute("href")
     assert page.locator("#search-results mark").first.inner_text() == "模态"
+
+
+@pytest.mark.parametrize(
+    ("query", "other"), [("外推", "推导|推理|外加"), ("内插", "插入|内积"), ("位置编码", "编号|编译")]
+)
+def test_no_section_is_listed_for_a_word_that_shares_one_character(open_page, served, query, other):
+    page = open_page(f"{served}/zh/search.html?q={query}")
+    page.wait_for_selector("#search-results a")
+    texts = page.locator("#search-results li").evaluate_all(
+        "(all) => all.map((e) => [...e.querySelectorAll('mark')].map((m) => m.textContent))"
+    )
+    assert [mark for marks in texts for mark in marks if re.search(other, mark)] == []
+    assert all(texts)
+    assert any(query in mark.replace("\u200b", "") for marks in texts for mark in marks)
+
+
+@pytest.mark.parametrize(
+    ("lang", "query", "words"),
+    [
+        ("en", '"position interpolation"', "position interpolation"),
+        ("zh", "“位置内插”", "位置内插"),
+        ("zh", "相对位置", "相对位置"),
+        ("en", "position interpolation", "position interpolation"),
+    ],
+)
+def test_sections_with_the_whole_query_come_first_with_quotation_marks_or_without(
+    open_page, served, lang, query, words
+):
+    page = open_page(f"{served}/{lang}/search.html?q={quote(query)}")
+    page.wait_for_selector("#search-results a")
+    texts = page.locator("#search-results p").all_inner_texts()
+    whole = [words in text.replace("\u200b", "").lower() for text in texts]
+    assert whole == sorted(whole, reverse=True) and whole[0]
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["%20", "%20%20YaRN%20", "%3Cimg%20src%3Dx%20onerror%3Dalert(1)%3E", "(", "%5B%5C", "a-b=%22c%22 %23"],
+)
+def test_a_strange_query_does_no_harm(open_page, served, query):
+    page = open_page(f"{served}/en/search.html?q={query}")
+    page.wait_for_timeout(500)
+    assert page.locator("#course-search img").count() == 0
+    assert (page.locator("#search-results a").count() > 0) == ("YaRN" in query or query == "(")
 
 
 def test_code_is_not_searched(open_page, served):

@@ -21,18 +21,19 @@ def choose(app, doctree):
         if _CLASS in cell["classes"] and not fits:
             cell["classes"].remove(_CLASS)
         names = read_cell(source)
-        imports = {bound: [text, _packages(text, name)] for bound, text in names.imports.items()}
+        imports = {bound: [text, _packages(text, name, runtime)] for bound, text in names.imports.items()}
         known.append({"gives": sorted(names.gives), "imports": imports, "runs": fits})
     buttons = any(_CLASS in cell["classes"] for cell in cells)
     app.env.metadata[name]["run_in_page"] = json.dumps(known) if buttons else ""
 
 
-def _packages(statement, page):
-    """The packages of an import; `check` loads the checks of its lesson only when it is called."""
+def _packages(statement, page, runtime):
+    """The packages of an import, with those that they stand on; `check` loads the checks of its lesson only when it is called."""
     found = packages_of(statement)
     if "companion.exercises" in statement:
         found = found | packages(f"companion.exercises.lesson_{page[:2]}")
-    return sorted(found)
+    needs = runtime["needs"] if runtime else {}
+    return sorted(found.union(*(needs.get(name, ()) for name in found)))
 
 
 def add_script(app, pagename, templatename, context, doctree):

@@ -16,6 +16,7 @@ os.environ["MPLBACKEND"] = "agg"
 logging.getLogger("matplotlib.font_manager").setLevel(
     logging.ERROR
 )  # else it reports on its font cache in red
+LONGEST = 10_000  # characters of a formula
 space = {"__name__": "__main__", "__builtins__": builtins}
 
 
@@ -23,7 +24,9 @@ def display(*values):
     for value in values:
         latex = getattr(value, "_repr_latex_", None)
         formula = latex() if latex else None
-        emit(*(("latex", formula) if formula else ("text", repr(value))))
+        # The page stands still while a formula is typeset.
+        short = formula and len(formula) <= LONGEST
+        emit(*(("latex", formula) if short else ("text", repr(value))))
 
 
 def send_figures(*args, **kwargs):

@@ -35,9 +35,9 @@ _NOT_NEEDED = {"matplotlib-pyodide"}
 def assemble(target, extra=None):
     """Write all files, with `extra` {name: bytes}, into target/<hash of them>/, and return what the pages must know:
 
-    {"folder": the hash, "packages": [what cells may import beside the standard library], "sizes": {package: bytes
-    that a reader downloads for it; "" is Python itself}}. ValueError names a file with a wrong hash and, with
-    PYODIDE_REQUIRE, one that is missing.
+    {"folder": the hash, "packages": [what cells may import beside the standard library], "needs": {package: [it and
+    what it stands on]}, "sizes": {package: bytes that a reader downloads for it; "" is Python itself}}. ValueError
+    names a file with a wrong hash and, with PYODIDE_REQUIRE, one that is missing.
     """
     version = os.environ.get("PYODIDE_VERSION", VERSION)
     dist = unpacked("pyodide", version)
@@ -58,7 +58,8 @@ def assemble(target, extra=None):
             (folder / name).write_bytes(content)
     sizes = {name: len(content) for name, (_, content) in wheels.items()}
     sizes[""] = sum(len(files[name]) for name in ("pyodide.asm.wasm.bin", "python_stdlib.zip", "pyodide.mjs"))
-    return {"folder": folder.name, "packages": sorted(packages), "sizes": sizes}
+    needs = {name: sorted(_closure([name], {"packages": packages})) for name in packages}
+    return {"folder": folder.name, "packages": sorted(packages), "needs": needs, "sizes": sizes}
 
 
 def _binary_wheels(lock, version):

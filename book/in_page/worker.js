@@ -24,22 +24,34 @@ self.fetch = async (url, options) => {
   return new Response(body, { headers: { "Content-Type": type } });
 };
 
-// At most ten messages a second and 100,000 characters a cell: a loop that prints must not choke the page.
-const MOST = 1e5;
+// At most ten messages a second, 100,000 characters and 100 other results a cell: no loop may choke the page.
+const MOST = 1e5, LONGEST = 1e4;
 let text = "", kindOfText, sent = 0, left = MOST;
 const flush = () => {
   if (text) postMessage({ result: { kind: kindOfText, data: text } });
   text = "";
   sent = performance.now();
 };
-const emit = (kind, data) => {
-  if (kind !== "stdout" && kind !== "stderr") { flush(); return postMessage({ result: { kind, data } }); }
+const write = (kind, data) => {
   if (left <= 0) return;
   if (kind !== kindOfText) { flush(); kindOfText = kind; }
   text += data.slice(0, left);
   left -= data.length;
   if (left <= 0) text += "\n…\n";
   if (left <= 0 || performance.now() - sent > 100) flush();
+};
+const emit = (kind, data) => {
+  if (kind.startsWith("std")) return write(kind, data);
+  flush();
+  if (kind === "error") {  // comes once, and its end says what is wrong
+    if (data.length > LONGEST) data = data.slice(0, LONGEST / 2) + "\n…\n" + data.slice(-LONGEST / 2);
+  } else {
+    if (left <= 0) return;
+    if (kind === "text") data = data.slice(0, left);
+    left -= Math.max(MOST / 100, kind === "png" ? 0 : data.length);
+  }
+  postMessage({ result: { kind, data } });
+  if (left <= 0 && kind !== "error") postMessage({ result: { kind: "stdout", data: "…\n" } });
 };
 
 const ready = (async () => {
@@ -57,6 +69,23 @@ const ready = (async () => {
 })();
 ready.catch(fail);
 
+// os._exit, or a fault in Pyodide itself, leaves a Python that answers nothing any more.
+const broken = async () => {
+  try { (await ready).runPython("0"); } catch { return true; }
+};
+const mourn = async (error) => {
+  if (!alive || !await broken()) return false;
+  emit("error", String(error?.message || error));
+  postMessage({ died: true });
+  return true;
+};
+for (const kind of ["error", "unhandledrejection"])
+  addEventListener(kind, (event) => {
+    if (!alive) return;
+    event.preventDefault();
+    mourn(event.reason || event.error);
+  });
+
 onmessage = async ({ data: { number, source, imports, packages } }) => {
   left = MOST;
   try {
@@ -69,8 +98,8 @@ onmessage = async ({ data: { number, source, imports, packages } }) => {
     flush();
     postMessage({ done: number, ok });
   } catch (error) {
-    if (!alive) return;  // `fail` has said so; the next click starts a new worker
-    postMessage({ result: { kind: "error", data: String(error.message || error) } });
+    if (!alive || await mourn(error)) return;  // the page knows; the next click starts a new worker
+    emit("error", String(error.message || error));
     postMessage({ done: number, ok: false });
   }
 };

@@ -12,6 +12,8 @@
     running: "正在运行…", done: (s) => `完成，用时 ${s} 秒`, error: "出错了", above: "上面的单元格出错了，先改好它。",
     stopped: "已停止。变量都清空了，下次运行从头开始。",
     failed: "载入失败。请检查网络，再点一次“运行”。",
+    died: "Python 坏了，变量都清空了。再点一次“运行”，从头开始。",
+    kept: "这是你改过的代码；点“还原”取回原来的。",
   } : {
     run: "Run", stop: "Stop", reset: "Reset", result: (n) => `Result of cell ${n}`,
     code: (n) => `Editable Python code, cell ${n}`,
@@ -20,6 +22,8 @@
     running: "Running…", done: (s) => `Done in ${s} s`, error: "Error", above: "A cell above failed; mend it first.",
     stopped: "Stopped. The variables are gone; the next run starts afresh.",
     failed: "Loading failed. Check the network and click Run again.",
+    died: "Python broke down and its variables are gone. Click Run to start afresh.",
+    kept: "This is the code as you changed it; Reset brings back the original.",
   };
 
   const element = (tag, properties, ...children) => {
@@ -92,16 +96,17 @@
   };
 
   // --- One Python for the page.
-  let worker, current, busy = false;
+  let worker, current, asked, size, clicked;  // `asked` is the cell whose Run was clicked, `current` the one that runs for it
   const cells = [], owners = new Map();
   const start = () => {
     const mine = worker = new Worker(new URL("worker.js", base), { type: "module" });
     worker.onmessage = ({ data }) => {
       if (mine !== worker) return;  // what a stopped worker had sent may still arrive
       if (data.failed) lose(words.failed);
+      else if (data.died) lose(words.died);
       else if (!current) return;
-      else if (data.got !== undefined) { if (!current.running) say(current, words.loading(megabytes(data.got), current.size)); }
-      else if (data.running !== undefined) { current.running = true; say(current, words.running); }
+      else if (data.got !== undefined) { if (!current.running) tell(words.loading(megabytes(data.got), megabytes(Math.max(size, data.got)))); }
+      else if (data.running !== undefined) { current.running = true; tell(words.running); }
       else if (data.result) show(current, data.result);
       else current.finish(data.ok);
     };
@@ -112,8 +117,10 @@
     worker = null;
     owners.clear();
     for (const cell of cells) cell.ran = null;
-    if (current) { say(current, why); current.finish(null); }
+    if (current) { tell(why); current.finish(null); }
   };
+  // The cell that runs may be far above the one that the reader looks at.
+  const tell = (text) => { say(current, text); say(asked, text); };
 
   const katex = () => window.katex || new Promise((resolve, reject) => {
     document.head.append(element("script", { src: new URL("katex.min.js", base), onload: resolve, onerror: reject }));
@@ -129,7 +136,7 @@
       } catch { box.textContent = formula; }
     } else if (kind === "png") {
       cell.out.append(element("img", { src: "data:image/png;base64," + data, alt: cell.alt || words.result(cell.number) }));
-    } else if (cell.out.lastElementChild?.dataset.kind === kind) {
+    } else if (kind.startsWith("std") && cell.out.lastElementChild?.dataset.kind === kind) {
       cell.out.lastElementChild.textContent += data;
     } else {
       const box = element("pre", { className: `output ${kind}`, textContent: data, tabIndex: 0 });
@@ -144,17 +151,15 @@
     cell.out.textContent = "";
     cell.out.hidden = false;
     if (cell.built) cell.built.hidden = true;
-    say(cell, worker ? words.running : words.loading("0.0", cell.size));
+    tell(worker ? words.running : words.loading("0.0", megabytes(size)));
     if (!worker) start();
     const began = performance.now(), source = cell.area.value, imports = importsAbove(cell);
-    const wanted = new Set(imports.flatMap(([, names]) => names));
-    if (source !== cell.text && /\bcompanion\b/.test(source)) for (const name of Object.keys(sizes)) if (name) wanted.add(name);
     const ok = await new Promise((finish) => {
       cell.finish = finish;
       worker.postMessage({
         number: cell.number, source,
         imports: [...new Set(imports.map(([statement]) => statement))].join("\n"),
-        packages: [...wanted].filter((name) => name in sizes),
+        packages: packagesOf(cell),
       });
     });
     if (ok !== null) {
@@ -165,25 +170,38 @@
     return ok;
   };
   const run = async (cell) => {
-    if (busy) return lose(words.stopped);
-    busy = true;
+    const cellsToRun = plan(cell);
+    asked = cell;
+    clicked = performance.now();
+    size = download(cellsToRun);
     for (const other of cells) other.button.textContent = "■ " + words.stop;
-    for (const next of plan(cell)) {
+    for (const next of cellsToRun) {
       if (await runOne(next)) continue;
-      if (next !== cell && worker) say(cell, words.above);
+      if (next === cell || !worker) break;
+      say(cell, words.above);
+      if (!next.out.isConnected) {  // a cell without controls has no place of its own for what went wrong
+        cell.out.replaceChildren(...next.out.childNodes);
+        cell.out.hidden = false;
+      }
       break;
     }
-    busy = false;
-    current = null;
+    asked = current = null;
     for (const other of cells) other.button.textContent = "▶ " + words.run;
+  };
+  // One button for both: of a double click only the first counts.
+  const click = (cell, event) => {
+    if (event.detail > 1) return;
+    if (!asked) run(cell);
+    else if (performance.now() - clicked > 400) lose(words.stopped);
   };
 
   // --- The controls of one cell.
-  const download = (cell) => {
-    const names = new Set(["", ...importsAbove(cell).flatMap(([, packages]) => packages)]);
-    if (names.has("sympy")) names.add("mpmath");
-    return megabytes([...names].reduce((sum, name) => sum + (sizes[name] || 0), 0));
+  const packagesOf = (cell) => {
+    const found = new Set(importsAbove(cell).flatMap(([, packages]) => packages));
+    if (cell.area.value !== cell.text && /\bcompanion\b/.test(cell.area.value)) for (const name in sizes) found.add(name);
+    return [...found].filter((name) => name && name in sizes);
   };
+  const download = (all) => [...new Set(["", ...all.flatMap(packagesOf)])].reduce((sum, name) => sum + sizes[name], 0);
   const dress = (node, index) => {
     const pre = node.querySelector(".cell_input pre"), painted = pre.innerHTML;
     const text = pre.textContent.replace(/\n$/, ""), number = index + 1;
@@ -199,32 +217,58 @@
     sheet.append(pre, area);
     const fit = () => { area.rows = area.value.split("\n").length; };
     fit();
-    area.oninput = () => { paint(pre, area.value); fit(); };
+    area.oninput = () => { paint(pre, area.value); fit(); keep(index, text, area.value); };
     area.onkeydown = (event) => {
-      if (event.isComposing || event.key !== "Enter") return;  // while composing, Enter belongs to the input method
+      // While composing, Enter belongs to the input method; Safari says so by its old code only.
+      if (event.isComposing || event.keyCode === 229 || event.key !== "Enter") return;
       event.preventDefault();
-      if (event.ctrlKey || event.metaKey || event.shiftKey) return void run(cell);
+      if (event.ctrlKey || event.metaKey || event.shiftKey) return void (asked || event.repeat || run(cell));
       const line = area.value.slice(0, area.selectionStart).split("\n").pop();
       const deeper = /:\s*(#.*)?$/.test(line) ? "    " : "";
       document.execCommand("insertText", false, "\n" + line.match(/^ */)[0] + deeper);  // keeps undo
     };
-    cell.button = element("button", { type: "button", className: "run-go", textContent: "▶ " + words.run, onclick: () => run(cell) });
+    cell.button = element("button", { type: "button", className: "run-go", textContent: "▶ " + words.run, onclick: (event) => click(cell, event) });
+    cell.button.onkeydown = (event) => { if (event.repeat) event.preventDefault(); };
     const reset = element("button", { type: "button", textContent: words.reset, onclick: () => {
       area.value = text;
       pre.innerHTML = painted;
       fit();
+      keep(index, text, text);
+      const stopped = current === cell;
+      if (stopped) lose(words.stopped);
       cell.out.hidden = true;
       if (built) built.hidden = false;
-      say(cell, "");
+      if (!stopped) say(cell, "");
     } });
     cells.push(cell);
-    cell.size = download(cell);
-    cell.status = element("span", { className: "run-status", textContent: document.querySelector(".run-bar") ? "" : words.hint(cell.size) });
+    cell.status = element("span", { className: "run-status" });
     cell.status.setAttribute("role", "status");
     cell.out = element("div", { className: "cell_output run-out", hidden: true });
     cell.out.setAttribute("role", "region");
     cell.out.setAttribute("aria-label", words.result(number));
+    if (!document.querySelector(".run-bar")) say(cell, words.hint(megabytes(download(plan(cell)))));
     node.querySelector(".cell_input").after(element("div", { className: "run-bar" }, cell.button, reset, cell.status), cell.out);
+    const mine = kept(index, text);
+    if (mine !== undefined) {
+      area.value = mine;
+      paint(pre, mine);
+      fit();
+      say(cell, words.kept);
+    }
+  };
+  // What the reader changed outlives a reload, and a look at another page, in this tab; it runs on a click only.
+  const place = (index) => `run ${location.pathname} ${index}`;
+  const keep = (index, text, mine) => {
+    try {
+      if (mine === text) sessionStorage.removeItem(place(index));
+      else sessionStorage.setItem(place(index), JSON.stringify([text, mine]));
+    } catch { /* storage is blocked */ }
+  };
+  const kept = (index, text) => {
+    try {
+      const [before, mine] = JSON.parse(sessionStorage.getItem(place(index)));
+      if (before === text) return mine;  // the course has not changed this cell since
+    } catch { /* nothing there, or storage is blocked */ }
   };
   // A figure whose code is folded away has no controls, but others may need what it gives.
   const silent = (node, index) => {

@@ -7,6 +7,7 @@ of its tensors and so draw them. The kernel runs on ragged shapes, lying between
 import ast
 import inspect
 import textwrap
+import traceback
 from typing import NamedTuple
 
 import numpy as np
@@ -33,8 +34,9 @@ class Puzzle(NamedTuple):
 
     A case names the size of each axis, and may set a `dtype` and a `layout` ("gaps" between the rows, or
     "transposed"). With `in_place` the first so many tensors are changed and there is no output y. With `backward`,
-    `launch(…, backward=True)` must turn a gradient back. `rounding` is how many roundings in float32, of numbers
-    as large as the largest result, may precede the last one to the dtype. `mistakes` are (definition, words).
+    `launch(…, backward=True)` must turn a gradient back; with `transpose`, the same launch must, with −sin for sin.
+    `rounding` is how many roundings in float32, of numbers as large as the largest result, may precede the last one
+    to the dtype. `mistakes` are (definition, words).
     """
 
     definition: object
@@ -42,6 +44,7 @@ class Puzzle(NamedTuple):
     cases: tuple
     in_place: int = 0
     backward: bool = False
+    transpose: bool = False
     rounding: int = 0
     mistakes: tuple = ()
 
@@ -54,7 +57,7 @@ def check_kernel(kernel, puzzle):
     if problem := _no_kernel(kernel):
         return problem
     for seed, case in enumerate(puzzle.cases):
-        for backward in (False, True)[: 1 + puzzle.backward]:
+        for backward in (False, True)[: 1 + (puzzle.backward or puzzle.transpose)]:
             if problem := _check_case(kernel, puzzle, case, seed, backward):
                 return problem
     return None
@@ -91,7 +94,8 @@ def draw(puzzle, case, seed, device):
         elif name == "slopes":
             values, dtype = 2.0 ** -np.arange(1, shape[0] + 1), torch.float32
         elif name == "scores":
-            values = 30 * values + 200  # who forgets to subtract the largest overflows
+            # Who forgets to subtract the largest overflows; who begins with 0 instead of −∞ underflows.
+            values = 30 * values + (-200 if seed % 2 else 200)
         tensors[name] = torch.tensor(values, dtype=dtype, device=device)
     return tensors
 
@@ -112,19 +116,23 @@ def _no_kernel(kernel):
 
 def _check_case(kernel, puzzle, case, seed, backward):
     tensors = draw(puzzle, case, seed, "cuda" if torch.cuda.is_available() else "cpu")
-    memories = _memories(puzzle, case, tensors)
+    given = tensors
+    if backward and puzzle.transpose:
+        given = {name: -values if name == "sin" else values for name, values in tensors.items()}
+    memories = _memories(puzzle, case, given)
     want = _wanted(puzzle.definition, puzzle, tensors, backward)
     accesses, error = _run(kernel, puzzle, memories, seed, backward)
     if problem := stray_access(memories, accesses):
         return problem
     if error is not None:
         cause = error.__cause__ or error
-        return said("raised", error=f"{type(cause).__name__}: {cause}".strip().splitlines()[0])
+        told = f"{type(cause).__name__}: {cause}".strip().splitlines()[0]
+        return said("raised", error=told + _line_of(kernel, cause))
     if problem := (None if puzzle.in_place else unwritten(memories[-1])) or clash(memories, accesses):
         return problem
     if not (wrong := _wrong(puzzle, _changed(puzzle, memories), want)):
         return None
-    again = _memories(puzzle, case, tensors)
+    again = _memories(puzzle, case, given)
     _run(kernel, puzzle, again, None, backward)
     if not _wrong(puzzle, _changed(puzzle, again), want):
         return said("order")
@@ -133,6 +141,15 @@ def _check_case(kernel, puzzle, case, seed, backward):
     told = {name: value for name, value in case.items() if name != "half_dim" and value != "rows"}
     kind = wrong.pop("kind") or ("backward_wrong" if backward else "wrong")
     return said(kind, case=", ".join(f"{name}={value}" for name, value in told.items()), **wrong)
+
+
+def _line_of(kernel, error):
+    """The line of the kernel that raised the error, where the interpreter knows it."""
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = [
+        frame.line for frame in frames if frame.filename == kernel.fn.__code__.co_filename and frame.line
+    ]
+    return f" ← {lines[-1]}" if lines else ""
 
 
 def _memories(puzzle, case, tensors):

@@ -35,7 +35,8 @@ class Access(NamedTuple):
 
 def guarded(name, values, layout, fill):
     """`values` in the middle of memory filled with `fill`: row by row, with gaps between rows, or transposed."""
-    shape, gap = list(values.shape), 3 * (layout == "gaps")
+    # Other gaps in y than in x, so that who takes the strides of x for both is found.
+    shape, gap = list(values.shape), (5 if name == "y" else 3) * (layout == "gaps")
     if name in ("cos", "sin", "slopes"):
         layout, gap = "rows", 0
     stored = shape[::-1] if layout == "transposed" else shape

@@ -192,6 +192,28 @@ def _new_a(x, cos, sin):
     return torch.cat((a, b * cos + a * sin), -1)
 
 
+def _one_sign(first):
+    """RoPE with one of its signs changed: that of the first line or that of the second."""
+
+    def turned(x, cos, sin):
+        a, b = x.chunk(2, -1)
+        one, two = (-sin, sin) if first else (sin, -sin)
+        return torch.cat((a * cos - b * one, b * cos + a * two), -1)
+
+    return turned, (
+        f"{'第一' if first else '第二'}式里 sin 前面的正负号错了",
+        f"the sine of the {'first' if first else 'second'} formula has the wrong sign",
+    )
+
+
+def _sin_for_cos(definition):
+    def exchanged(*tensors):
+        *others, cos, sin = tensors
+        return definition(*others, sin, cos)
+
+    return exchanged, ("cos 和 sin 的表用反了", "the tables of cos and sin are exchanged")
+
+
 _UNCHANGED = "什么也没有转：结果没有写进去", "nothing was turned: the result was not written"
 _SWAPPED_HALF = (
     rope_adjacent,
@@ -217,8 +239,38 @@ _HALF_MISTAKES = (
     _next_row(rope_half),
     _first_row(rope_half),
     _NEW_A,
+    _one_sign(True),
+    _one_sign(False),
+    _sin_for_cos(rope_half),
     (lambda x, cos, sin: 1 * x, _UNCHANGED),
 )
+
+
+def _block_by_block(shrink_total, shrink_result):
+    """The softmax in one pass that does not bring one of its sums, or neither, to the new reference."""
+
+    def mean(scores, values):
+        best, total, result = torch.full_like(scores[:, 0], -torch.inf), 0.0, 0.0
+        for s, v in zip(scores.split(32, 1), values.split(32), strict=True):
+            new = torch.maximum(best, s.amax(1))
+            weights, shrink = (s - new[:, None]).exp(), (best - new).exp()
+            total = total * (shrink if shrink_total else 1) + weights.sum(1)
+            result = result * (shrink if shrink_result else 1) + weights @ v
+            best = new
+        return result / total
+
+    which = ("A", "A") if shrink_total else ("Z", "Z") if shrink_result else ("Z 和 A", "Z and A")
+    return mean, (
+        f"最大值变大时，旧的 {which[0]} 要乘以 exp(M − M')",
+        f"when the largest score grows, the old {which[1]} must be multiplied by exp(M − M')",
+    )
+
+
+def _padded(scores, values):
+    """The softmax with scores of 0 after the last key, up to whole blocks of 32; in float32, where some vanish."""
+    more = -scores.shape[1] % 32
+    padded = torch.nn.functional.pad(scores, (0, more)).softmax(-1).float().double()
+    return padded[:, : scores.shape[1]] @ values
 
 
 def _no_future(q, k, v, slopes):
@@ -252,24 +304,27 @@ _ROPE = (
 )
 _CAUSAL = _sizes(heads=(2, 1, 2), seq_len=(45, 1, 70), head_dim=(32, 32, 64), half_dim=(16, 16, 32))
 PUZZLES = {
-    "10.2": Puzzle(copy, launch_whole_blocks, _sizes(size=(32, 64, 160))),
-    "10.3": Puzzle(copy, launch_blocks, _sizes(size=LENGTHS)),
+    "10.2": Puzzle(copy, launch_whole_blocks, _sizes(size=(32, 64, 160)), transpose=True),
+    "10.3": Puzzle(copy, launch_blocks, _sizes(size=LENGTHS), transpose=True),
     "10.4": Puzzle(
         copy_matrix,
         launch_tiles,
         _sizes(rows=LENGTHS, columns=(40, 33, 1, 7), layout=("rows", "gaps", "rows", "transposed")),
+        transpose=True,
     ),
-    "10.5": Puzzle(rope_half, launch_rope, _ROPE, rounding=4, mistakes=_HALF_MISTAKES),
+    "10.5": Puzzle(rope_half, launch_rope, _ROPE, transpose=True, rounding=4, mistakes=_HALF_MISTAKES),
     "10.6": Puzzle(
         rope_adjacent,
         launch_rope,
         _ROPE,
+        transpose=True,
         rounding=4,
         mistakes=(
             _other_way(rope_adjacent),
             _SWAPPED_ADJACENT,
             _next_row(rope_adjacent),
             _first_row(rope_adjacent),
+            _sin_for_cos(rope_adjacent),
             (lambda x, cos, sin: 1 * x, _UNCHANGED),
         ),
     ),
@@ -296,6 +351,7 @@ PUZZLES = {
             _other_way(rope_both),
             _next_row(rope_both),
             _first_row(rope_both),
+            _sin_for_cos(rope_both),
             (
                 lambda q, k, cos, sin: (rope_half(q, cos[:, None], sin[:, None]), 1 * k),
                 ("k 没有转", "k was not turned"),
@@ -312,6 +368,16 @@ PUZZLES = {
             (
                 lambda scores, values: (scores - scores.amax(-1, keepdim=True)).exp() @ values,
                 ("没有除以权重的和", "the sum of the weights was not divided out"),
+            ),
+            _block_by_block(False, True),
+            _block_by_block(True, False),
+            _block_by_block(False, False),
+            (
+                _padded,
+                (
+                    "末尾之外的格子分到了权重：分数的 other 应当取 −∞",
+                    "cells beyond the last key got weight: other must be −∞ for the scores",
+                ),
             ),
         ),
     ),

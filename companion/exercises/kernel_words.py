@@ -31,12 +31,12 @@ _SAID = {
         "program {program} wrote {count} element{s} before the start of {name}: some index is negative",
     ),
     "reads_between": (
-        "程序 {program} 读了 {name} 的行与行之间不属于它的 {count} 个元素：行距是传进来的步长，不是行的宽度",
-        "program {program} read {count} element{s} between the rows of {name}: the distance of two rows is the stride that is passed, not their width",
+        "程序 {program} 读了 {name} 的行与行之间不属于它的 {count} 个元素：往下一行要跳为 {name} 传进来的步长，不是行的宽度，也不是别的张量的步长",
+        "program {program} read {count} element{s} between the rows of {name}: the next row is one stride of {name} further, not one width, and not a stride of another tensor",
     ),
     "writes_between": (
-        "程序 {program} 写了 {name} 的行与行之间不属于它的 {count} 个元素：行距是传进来的步长，不是行的宽度",
-        "program {program} wrote {count} element{s} between the rows of {name}: the distance of two rows is the stride that is passed, not their width",
+        "程序 {program} 写了 {name} 的行与行之间不属于它的 {count} 个元素：往下一行要跳为 {name} 传进来的步长，不是行的宽度，也不是别的张量的步长",
+        "program {program} wrote {count} element{s} between the rows of {name}: the next row is one stride of {name} further, not one width, and not a stride of another tensor",
     ),
     "nothing_written": ("内核什么也没有写到 y 里", "the kernel wrote nothing to y"),
     "unwritten": (
