@@ -517,7 +517,7 @@ def _chip(x):
 def _tiles(chip, tensor_cores, row_bytes, what):
     """How many queries and keys a program holds at a time, its warps, and how many tiles are loaded ahead.
 
-    The largest of those tried that do not spill, within the shared memory of the chip; `kernel_report` tells both.
+    The largest of those tried that do not spill, or hardly, within the shared memory of the chip; `kernel_report` tells both.
     """
     if chip == 0:
         tiles = 64, 64, 4, 1  # the interpreter pays for each step, whatever its size
