@@ -508,7 +508,7 @@ def test_every_kernel_compiles_fits_and_does_not_spill(way, chip, dtype, width, 
     For rows of 128 numbers the compiler of the newer chips at times keeps to 128 registers of the 255, so that more
     threads run at once, and lays a few bytes aside.
     """
-    spills = 16 if chip > 75 and width == 128 else 0
+    spills = 32 if chip > 75 and width == 128 else 0
     for kernel, arguments, constants in launches(way, chip, dtype, width, monkeypatch):
         (report,) = kernel_report(kernel, *arguments, **constants, targets=(chip,))
         assert report.fits and report.spills <= spills, f"{kernel.fn.__name__} {constants}: {report}"
