@@ -22,13 +22,8 @@ from measure import RESULTS, cpu, installed, show, write
 ROOT = Path(__file__).parents[1]
 LESSON = ROOT / "chapters" / "en" / "08_extrapolation.ipynb"
 SEEDS = range(5)
-TABLES = (
-    "losses",
-    "untuned",
-    "before",
-    "after",
-    "found",
-)  # of the lesson: {name: {length: value}} or {name: value}
+# Of the lesson: {name: {length: value}} or {name: value}.
+TABLES = ("losses", "untuned", "before", "after", "found")
 
 
 def run_lesson(seed):

@@ -211,9 +211,8 @@ def check(case, packages, arguments):
         error = max(np.abs(t.double().numpy() - want).max() for t, want in zip(got, exact, strict=True))
         if name.startswith("companion") and error > largest * (eps + 4 * torch.finfo(torch.float32).eps):
             sys.exit(f"{name} is wrong by {error:.2g}: {', '.join(case)}")
-        if error > largest * max(
-            1e-3, 4 * eps
-        ):  # the angles of others are float32, their tables of this dtype
+        # The angles of others are float32, their tables of this dtype.
+        if error > largest * max(1e-3, 4 * eps):
             print(f"{name} is wrong by {error:.2g} and not timed: {', '.join(case)}")
             continue
         errors[name] = error

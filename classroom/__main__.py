@@ -80,9 +80,8 @@ def _grade(options):
             f"--out {options.out} 在收件夹里面，下次会被当成作业；换一个 / "
             "--out lies in the inbox and would be taken for a submission the next time; choose another"
         )
-    versions = probe(
-        assignment.packages, assignment.memory
-    )  # before anything else: without a sandbox there is no grading
+    # Before anything else: without a sandbox there is no grading.
+    versions = probe(assignment.packages, assignment.memory)
     jobs = collect(options.inbox, assignment, roster)
     if not jobs:
         raise ValueError(f"{options.inbox} 里没有作业 / there are no submissions in it")

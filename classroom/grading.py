@@ -7,10 +7,8 @@ from classroom.checks import KIND, generator, load_tests
 from classroom.sandbox import BrokenError, Sandbox, SandboxError
 from classroom.wire import decode, encode
 
-QUESTION_CALLS, SUBMISSION_CALLS = (
-    6,
-    40,
-)  # that end by the clock, before a question or a submission is given up
+# So many calls may end by the clock before a question, or a submission, is given up.
+QUESTION_CALLS, SUBMISSION_CALLS = 6, 40
 MOST_MESSAGES = 40
 MISSING = "«没有作答：没有找到 {0}||not answered: there is no {0} in the notebook»"
 RAISED = "«调用时抛出了 {0}||the call raised {0}»"

@@ -34,10 +34,8 @@ class Sandbox:
 
     def __init__(self, packages, memory):
         self.packages, self.memory, self.versions = list(packages), memory, {}
-        self.process, self.first = (
-            None,
-            None,
-        )  # bubblewrap, and the number of the first process in the sandbox
+        # Bubblewrap, and the number of the first process in the sandbox.
+        self.process, self.first = None, None
 
     def __enter__(self):
         return self

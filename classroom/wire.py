@@ -64,9 +64,7 @@ def encode(value):
         return {"map": {str(key): encode(item) for key, item in value.items()}}
     if isinstance(value, complex):
         return {"complex": [value.real, value.imag]}
-    if isinstance(
-        value, bool | int | float | str
-    ):  # an instance of a class of one's own: only its plain value
+    if isinstance(value, bool | int | float | str):  # of an instance of a class of one's own, its plain value
         plain = next(kind for kind in (int, float, str) if isinstance(value, kind))
         return plain.__add__(value, plain())
     if origin == "sympy":

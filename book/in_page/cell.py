@@ -13,9 +13,8 @@ from _page import emit
 from pyodide.code import eval_code_async
 
 os.environ["MPLBACKEND"] = "agg"
-logging.getLogger("matplotlib.font_manager").setLevel(
-    logging.ERROR
-)  # else it reports on its font cache in red
+# Else it reports on its font cache in red.
+logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)
 LONGEST = 10_000  # characters of a formula
 space = {"__name__": "__main__", "__builtins__": builtins}
 
