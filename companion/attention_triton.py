@@ -517,7 +517,7 @@ def _chip(x):
 def _tiles(chip, tensor_cores, row_bytes, what):
     """How many queries and keys a program holds at a time, its warps, and how many tiles are loaded ahead.
 
-    The largest of those tried that do not spill, or hardly, within the shared memory of the chip; `kernel_report` tells both.
+    The largest of those tried that fit the registers and the shared memory of the chip; `kernel_report` tells both.
     """
     if chip == 0:
         tiles = 64, 64, 4, 1  # the interpreter pays for each step, whatever its size
@@ -531,8 +531,8 @@ def _tiles(chip, tensor_cores, row_bytes, what):
 # By the tensor cores there are, for rows of at most 128 bytes, 256 bytes, or more, in the dtype of the products
 # (without tensor cores twice as many, for that is float32). Consumer chips have cores and memory as Ampere has.
 TILES = {
-    ("none", "forward"): ((32, 32, 8, 1), (16, 32, 4, 1), (16, 16, 4, 1)),
-    ("none", "queries"): ((16, 32, 4, 1), (32, 32, 8, 1), (16, 16, 4, 1)),
+    ("none", "forward"): ((32, 32, 4, 1), (16, 32, 4, 1), (16, 16, 4, 1)),
+    ("none", "queries"): ((16, 32, 4, 1), (16, 16, 8, 1), (16, 16, 4, 1)),
     ("none", "keys"): ((32, 32, 4, 1), (16, 16, 4, 1), (16, 16, 4, 1)),
     ("Ampere", "forward"): ((64, 64, 4, 2), (64, 64, 8, 1), (32, 32, 8, 1)),
     ("Ampere", "queries"): ((32, 32, 4, 2), (32, 64, 8, 1), (32, 16, 8, 1)),
