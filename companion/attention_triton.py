@@ -517,20 +517,27 @@ def _chip(x):
 def _tiles(chip, tensor_cores, row_bytes, what):
     """How many queries and keys a program holds at a time, its warps, and how many tiles are loaded ahead.
 
-    The largest of those tried that fit the registers and the shared memory of the chip; `kernel_report` tells both.
+    The largest of those tried that spill nothing, or a few bytes, within the shared memory of the chip; `kernel_report`
+    tells both.
     """
     if chip == 0:
         tiles = 64, 64, 4, 1  # the interpreter pays for each step, whatever its size
     else:
-        generation = "none" if not tensor_cores else "Hopper" if 90 <= chip < 120 else "Ampere"
+        if tensor_cores:
+            generation = "Hopper" if 90 <= chip < 120 else "Ampere"
+        else:
+            generation = "Turing" if chip < 80 else "none"
         narrow, wide, widest = TILES[generation, what]
         tiles = narrow if row_bytes <= 128 else wide if row_bytes <= 256 else widest
     return dict(zip(("QUERY_BLOCK", "KEY_BLOCK", "num_warps", "num_stages"), tiles, strict=True))
 
 
 # By the tensor cores there are, for rows of at most 128 bytes, 256 bytes, or more, in the dtype of the products
-# (without tensor cores twice as many, for that is float32). Consumer chips have cores and memory as Ampere has.
+# (without tensor cores twice as many, for that is float32; Turing multiplies everything so). Consumer chips have cores and memory as Ampere has.
 TILES = {
+    ("Turing", "forward"): ((32, 32, 8, 1), (16, 32, 4, 1), (16, 16, 4, 1)),
+    ("Turing", "queries"): ((16, 32, 4, 1), (32, 32, 8, 1), (16, 16, 4, 1)),
+    ("Turing", "keys"): ((32, 32, 8, 1), (16, 16, 4, 1), (16, 16, 4, 1)),
     ("none", "forward"): ((32, 32, 4, 1), (16, 32, 4, 1), (16, 16, 4, 1)),
     ("none", "queries"): ((16, 32, 4, 1), (16, 16, 8, 1), (16, 16, 4, 1)),
     ("none", "keys"): ((32, 32, 4, 1), (16, 16, 4, 1), (16, 16, 4, 1)),

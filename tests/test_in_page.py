@@ -51,6 +51,13 @@ def test_what_a_cell_changes_counts_as_given_by_it():
     assert read_cell("def f(x):\n    return x + outside").needs == {"outside"}
 
 
+def test_the_variable_of_a_comprehension_is_neither_needed_nor_given():
+    for brackets in ("[{}]", "{{{}}}", "({})", "{{1: {}}}"):
+        inside = brackets.format("rows[i] for i in order")
+        cell = read_cell(f"picked = {inside}\nnested = [[j for j in row] for row in table]")
+        assert (cell.gives, cell.needs) == ({"picked", "nested"}, {"rows", "order", "table"})
+
+
 def test_packages_are_those_of_the_whole_chain_of_imports():
     assert packages("companion.symbolic") == {"companion", "sympy"}
     assert packages_of("from companion.rope import apply_rope") == {"companion", "numpy"}

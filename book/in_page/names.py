@@ -24,7 +24,7 @@ class Cell(NamedTuple):
 def read_cell(source):
     """Return the `Cell` of a piece of code."""
     imports, gives, needs, bound = {}, set(), set(), set()
-    tree = ast.parse(source)
+    tree = _OwnScopes().visit(ast.parse(source))
     for statement in tree.body:
         if isinstance(statement, ast.Import | ast.ImportFrom):
             text = ast.unparse(statement)
@@ -88,6 +88,17 @@ def _modules(tree):
             yield from (
                 f"{node.module}.{alias.name}" for alias in node.names if node.module.startswith("companion")
             )
+
+
+class _OwnScopes(ast.NodeTransformer):
+    """Put each comprehension into a function: from Python 3.12 on its variables are listed with those around it."""
+
+    def visit_ListComp(self, node):
+        self.generic_visit(node)
+        nothing = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])
+        return ast.Call(ast.Lambda(nothing, node), [], [])
+
+    visit_SetComp = visit_DictComp = visit_ListComp  # noqa: N815 - so ast calls them
 
 
 def _names(source):
