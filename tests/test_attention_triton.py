@@ -508,7 +508,7 @@ def test_every_kernel_compiles_fits_and_does_not_spill(way, chip, dtype, width, 
     A tile that is too large spills hundreds of bytes; a few the compiler at times lays aside though registers are left,
     so that more threads run at once.
     """
-    spills = 32 if chip > 75 else 8 if width > 64 else 0
+    spills = 40 if chip > 75 else 8 if width > 64 else 0
     for kernel, arguments, constants in launches(way, chip, dtype, width, monkeypatch):
         (report,) = kernel_report(kernel, *arguments, **constants, targets=(chip,))
         assert report.fits and report.spills <= spills, f"{kernel.fn.__name__} {constants}: {report}"
