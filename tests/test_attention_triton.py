@@ -505,10 +505,9 @@ COMPILED = [
 def test_every_kernel_compiles_fits_and_does_not_spill(way, chip, dtype, width, monkeypatch):
     """The tiles are those that the chip gets: Turing has few registers, Ada little shared memory.
 
-    A tile that is too large spills hundreds of bytes; a few the compiler at times lays aside though registers are left,
-    so that more threads run at once.
+    Rows of 128 numbers cost two registers on Hopper, with a mask: the next smaller tile has no tensor core for it.
     """
-    spills = 40 if chip > 75 else 8 if width > 64 else 0
+    spills = 8 if (chip, width) == (90, 128) else 0
     for kernel, arguments, constants in launches(way, chip, dtype, width, monkeypatch):
         (report,) = kernel_report(kernel, *arguments, **constants, targets=(chip,))
         assert report.fits and report.spills <= spills, f"{kernel.fn.__name__} {constants}: {report}"

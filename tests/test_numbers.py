@@ -13,10 +13,10 @@ from tests.test_editions import WITH_CODE
 DECIMAL = re.compile(r"(?<![\w.])(\d+\.\d+)(?!\w|\.\d)(\s*\\?%)?")
 NUMBER = re.compile(r"\d+(?:\.\d+)?(?:e[-+]?\d+)?")
 GROUPED = re.compile(r"(?<=\d)(?:\\,|[_,\u202f])(?=\d{3})")
-# Numbers of sections, figures, tables, exercises and versions of Python and Llama, and what a link points to.
+# Numbers of sections, figures, tables, exercises and versions of Python, and what a link points to.
 LABEL = re.compile(
     r"^#.*$|\]\([^)]*\)|\d+\.\d+(?=\*\*|\s*节)"
-    r"|(?:练习|图|表|第|Exercises?|Figures?|Tables?|Sections?|Lessons?|Llama|Python)\s*\d+\.\d+(?:\s*(?:,|、|and on|and|to|or|和|与|至|–|到)\s*\d+\.\d+)*",
+    r"|(?:练习|图|表|第|Exercises?|Figures?|Tables?|Sections?|Lessons?|Python)\s*\d+\.\d+(?:\s*(?:,|、|and on|and|to|or|和|与|至|–|到)\s*\d+\.\d+)*",
     re.MULTILINE | re.IGNORECASE,
 )
 
