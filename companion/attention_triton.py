@@ -515,7 +515,8 @@ def _chip(x):
 
 
 def _tiles(chip, tensor_cores, row_bytes, what):
-    """How many queries and keys a program holds at a time, its warps, and how many tiles are loaded ahead.
+    """How many queries and keys a program holds at a time, its warps, how many tiles are loaded ahead, and where it
+    is not left to the compiler, how many registers a thread may have.
 
     The largest of those tried that spill nothing, or a few bytes, within the shared memory of the chip; `kernel_report`
     tells both.
@@ -529,7 +530,7 @@ def _tiles(chip, tensor_cores, row_bytes, what):
             generation = "Turing" if chip < 80 else "none"
         narrow, wide, widest = TILES[generation, what]
         tiles = narrow if row_bytes <= 128 else wide if row_bytes <= 256 else widest
-    return dict(zip(("QUERY_BLOCK", "KEY_BLOCK", "num_warps", "num_stages"), tiles, strict=True))
+    return dict(zip(("QUERY_BLOCK", "KEY_BLOCK", "num_warps", "num_stages", "maxnreg"), tiles, strict=False))
 
 
 # By the tensor cores there are, for rows of at most 128 bytes, 256 bytes, or more, in the dtype of the products
@@ -537,7 +538,8 @@ def _tiles(chip, tensor_cores, row_bytes, what):
 TILES = {
     ("Turing", "forward"): ((32, 32, 8, 1), (16, 32, 4, 1), (16, 16, 4, 1)),
     ("Turing", "queries"): ((16, 32, 4, 1), (32, 32, 8, 1), (16, 16, 4, 1)),
-    ("Turing", "keys"): ((32, 32, 8, 1), (16, 16, 4, 1), (16, 16, 4, 1)),
+    # Its shared memory holds one tile at a time, so that fewer registers would buy nothing.
+    ("Turing", "keys"): ((32, 32, 8, 1), (16, 16, 4, 1, 255), (16, 16, 4, 1, 255)),
     ("none", "forward"): ((32, 32, 4, 1), (16, 32, 4, 1), (16, 16, 4, 1)),
     ("none", "queries"): ((16, 32, 4, 1), (16, 16, 8, 1), (16, 16, 4, 1)),
     ("none", "keys"): ((32, 32, 4, 1), (16, 16, 4, 1), (16, 16, 4, 1)),

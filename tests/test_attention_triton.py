@@ -489,7 +489,7 @@ def compiled_bias(q, k, v):
 COMPILED = [
     *((compiled_rope_and_mask, chip, dtype, 64) for chip, dtype in product([75, 80, 90], DTYPES)),
     *(
-        pytest.param(*case, marks=pytest.mark.exhaustive)
+        pytest.param(*case, marks=pytest.mark.slow if case[1] == 75 else pytest.mark.exhaustive)
         for case in product(
             [compiled_rope_and_mask, compiled_alibi, compiled_adjacent_rope, compiled_bias],
             [75, 80, 89, 90, 100, 120],
